@@ -1,0 +1,65 @@
+package core
+
+// Event is something that happened, and the only way in which the world
+// changes: the state is what the events, replayed in order, give. It is one
+// flat struct, not one type per kind, so that millions of them cost no
+// allocation; each kind says which fields it uses.
+type Event struct {
+	At        Time      `json:"at"`
+	Kind      EventKind `json:"kind"`
+	Job       JobID     `json:"job,omitempty"`
+	Epoch     Epoch     `json:"epoch,omitempty"`
+	Part      int       `json:"part,omitempty"`
+	Component int       `json:"component,omitempty"`
+	Cluster   ClusterID `json:"cluster,omitempty"`
+	From      State     `json:"from,omitempty"`
+	To        State     `json:"to,omitempty"`
+	N         int       `json:"n,omitempty"`
+	Min       int       `json:"min,omitempty"`
+	Max       int       `json:"max,omitempty"`
+	Procs     ProcSet   `json:"procs,omitempty"`
+	When      Time      `json:"when,omitempty"`
+	Done      float64   `json:"done,omitempty"`
+	Mandatory bool      `json:"mandatory,omitempty"`
+	Why       Reason    `json:"why,omitzero"`
+	Spec      *Job      `json:"spec,omitempty"`
+}
+
+// EventKind says what happened.
+type EventKind uint8
+
+const (
+	_              EventKind = iota
+	JobSubmitted             // Spec
+	JobBecame                // From, To, Why; N: exit code when the job ended
+	JobEnqueued              // to the tail of the placement queue; Why
+	QueueScanned             // the placement queue was looked through once from its head
+	PartPlanned              // Part, Component, Cluster, N processors within [Min, Max]; Procs if held at once; When: claim due
+	PartHeld                 // Part holds Procs from now on
+	PartStaged               // the input files of Part have arrived
+	PartClaimed              // the cluster confirmed the claim of Part
+	PartOffered              // N more (or fewer, if negative) processors, Procs; Mandatory; When: answer due
+	PartAnswered             // N of the offered processors accepted (always ≥ 0); Done: progress
+	PartAsked                // the job asked for N more; Mandatory
+	PartGaveBack             // the job gave Procs back by itself
+	JobProgressed            // Done: part of the work finished, 0 to 1
+	OthersPolled             // Cluster: Procs are used by others
+	HostsFailed              // Cluster: Procs are gone
+	HostsJoined              // Cluster: Procs are there (again)
+	ReclaimBegan             // Cluster: N processors are being reclaimed for Job
+	ReclaimEnded             // Cluster
+	RoundEnded               // Cluster: nobody wants what is free until something changes
+	numEvents
+)
+
+var eventNames = [...]string{
+	JobSubmitted: "job-submitted", JobBecame: "job-became", JobEnqueued: "job-enqueued",
+	QueueScanned: "queue-scanned", PartPlanned: "part-planned", PartHeld: "part-held",
+	PartStaged: "part-staged", PartClaimed: "part-claimed", PartOffered: "part-offered",
+	PartAnswered: "part-answered", PartAsked: "part-asked", PartGaveBack: "part-gave-back",
+	JobProgressed: "job-progressed", OthersPolled: "others-polled", HostsFailed: "hosts-failed",
+	HostsJoined: "hosts-joined", ReclaimBegan: "reclaim-began", ReclaimEnded: "reclaim-ended",
+	RoundEnded: "round-ended",
+}
+
+func (k EventKind) String() string { return nameOf(eventNames[:], int(k)) }

@@ -1,0 +1,102 @@
+package core
+
+import "time"
+
+// JobID is the short number of a job, given by whoever submits it to the
+// engine (the broker, the simulator), positive and never used again.
+type JobID int64
+
+// Epoch counts the attempts of a job, from 1. Commands and messages carry it:
+// those of an old epoch are dropped, so that no job ever runs twice.
+type Epoch int32
+
+// ClusterID numbers the clusters of a world from 0.
+type ClusterID int32
+
+// FileID numbers the files that the replica table knows, from 0.
+type FileID int32
+
+// Nowhere is the cluster of what has not been placed.
+const Nowhere = ClusterID(-1)
+
+// Kind says whether and when the size of a job may change.
+type Kind uint8
+
+const (
+	Rigid     Kind = iota // exactly Min processors
+	Moldable              // chosen at the start in [Min, Max]
+	Malleable             // chosen at the start, may grow and shrink while running
+)
+
+var kindNames = [...]string{Rigid: "rigid", Moldable: "moldable", Malleable: "malleable"}
+
+func (k Kind) String() string { return nameOf(kindNames[:], int(k)) }
+
+// PlacePolicy names a placement policy; the zero value stands for the
+// broker's default.
+type PlacePolicy uint8
+
+const (
+	PlaceDefault  PlacePolicy = iota
+	WorstFit                  // WF: most idle processors
+	CloseToFiles              // CF: least transfer time of missing input files
+	ClusterMin                // CM: fewest clusters
+	FlexibleMin               // FCM: fewest clusters, the job split by what is idle
+	DeadlineFirst             // best chance of meeting the deadline, then lowest cost
+)
+
+var placeNames = [...]string{
+	PlaceDefault: "default", WorstFit: "wf", CloseToFiles: "cf",
+	ClusterMin: "cm", FlexibleMin: "fcm", DeadlineFirst: "deadline",
+}
+
+func (p PlacePolicy) String() string { return nameOf(placeNames[:], int(p)) }
+
+// Component is a part of a job that runs within one cluster.
+type Component struct {
+	Min, Max int         // processors; equal for a rigid job
+	Initial  int         // wanted first size; 0 lets the scheduler choose
+	Inputs   []FileID    // files that must be present before it starts
+	Clusters []ClusterID // where it may run; empty means anywhere
+	Memory   int64       // bytes needed on each host; 0 means any
+}
+
+// Job is what a user asked for. It never changes after submission.
+type Job struct {
+	ID         JobID
+	Name       string
+	User       string
+	App        string // the program: jobs of one program are expected to scale alike
+	Kind       Kind
+	Place      PlacePolicy
+	Components []Component
+	Estimate   time.Duration // run time at the minimal size on a reference host; 0 if unknown
+	Deadline   Time          // 0 if none
+	MaxTries   int           // placement tries before the submission fails; 0 takes the broker's default
+	Retries    int           // how often it may be started again after a failure that was not its own
+}
+
+// MinSize is the sum of the components' smallest sizes.
+func (j *Job) MinSize() int {
+	n := 0
+	for i := range j.Components {
+		n += j.Components[i].Min
+	}
+	return n
+}
+
+// MaxSize is the sum of the components' largest sizes.
+func (j *Job) MaxSize() int {
+	n := 0
+	for i := range j.Components {
+		n += j.Components[i].Max
+	}
+	return n
+}
+
+func nameOf(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return "unknown"
+}

@@ -1,0 +1,84 @@
+package core
+
+// Input is what the outside tells the engine. Like an event it is flat; each
+// kind says which fields it uses.
+type Input struct {
+	Kind      InputKind `json:"kind"`
+	Job       JobID     `json:"job,omitempty"`
+	Epoch     Epoch     `json:"epoch,omitempty"`
+	Part      int       `json:"part,omitempty"`
+	Cluster   ClusterID `json:"cluster,omitempty"`
+	N         int       `json:"n,omitempty"`
+	Procs     ProcSet   `json:"procs,omitempty"`
+	Done      float64   `json:"done,omitempty"`
+	Mandatory bool      `json:"mandatory,omitempty"`
+	Spec      *Job      `json:"spec,omitempty"`
+}
+
+// InputKind says what is being told.
+type InputKind uint8
+
+const (
+	Tick         InputKind = iota // the moment the engine asked to be woken at
+	Submit                        // Spec
+	Cancel                        // Job: by its user
+	StopJob                       // Job: save, leave and be placed again; by its user or a rescheduler
+	Staged                        // Job, Epoch, Part: files arrived
+	Claimed                       // Job, Epoch, Part: the cluster holds the processors for us
+	ClaimLost                     // Job, Epoch, Part: somebody else has them
+	Started                       // Job, Epoch: all parts run
+	Answer                        // Job, Epoch, Part: N of the offer accepted; Done
+	GiveBack                      // Job, Epoch, Part: N given back by the job itself; Done
+	Ask                           // Job, Epoch, Part: the job wants N more; Mandatory
+	Progress                      // Job, Epoch: Done
+	Left                          // Job, Epoch: saved itself and left after a stop
+	Ended                         // Job, Epoch: N is the exit code
+	Crashed                       // Job, Epoch: ended through no fault of its own
+	Polled                        // Cluster: Procs are used by others
+	HostsDown                     // Cluster: Procs failed
+	HostsUp                       // Cluster: Procs are there (again)
+	numInputs
+)
+
+var inputNames = [...]string{
+	Tick: "tick", Submit: "submit", Cancel: "cancel", StopJob: "stop-job", Staged: "staged",
+	Claimed: "claimed", ClaimLost: "claim-lost", Started: "started", Answer: "answer",
+	GiveBack: "give-back", Ask: "ask", Progress: "progress", Left: "left", Ended: "ended",
+	Crashed: "crashed", Polled: "polled", HostsDown: "hosts-down", HostsUp: "hosts-up",
+}
+
+func (k InputKind) String() string { return nameOf(inputNames[:], int(k)) }
+
+// Command is what the engine wants done. Carrying one out twice has the
+// effect of carrying it out once: (Job, Epoch, Part) names the attempt.
+type Command struct {
+	Kind      CommandKind `json:"kind"`
+	Job       JobID       `json:"job"`
+	Epoch     Epoch       `json:"epoch"`
+	Part      int         `json:"part,omitempty"`
+	Cluster   ClusterID   `json:"cluster,omitempty"`
+	N         int         `json:"n,omitempty"`
+	Procs     ProcSet     `json:"procs,omitempty"`
+	Due       Time        `json:"due,omitempty"`
+	Mandatory bool        `json:"mandatory,omitempty"`
+}
+
+// CommandKind says what is to be done.
+type CommandKind uint8
+
+const (
+	_       CommandKind = iota
+	Stage               // Part: bring its missing files to Cluster; answered by Staged
+	Claim               // Part: take N processors (Procs, if we choose them) of Cluster; answered by Claimed or ClaimLost
+	Start               // run it; a job of one part claims with the same command; answered by Started or ClaimLost
+	Offer               // Part: N more, or fewer if negative; answered by Answer until Due
+	Stop                // save and leave; answered by Left, Ended or Crashed
+	Release             // forget whatever this epoch holds or asked for; no answer
+	numCommands
+)
+
+var commandNames = [...]string{
+	Stage: "stage", Claim: "claim", Start: "start", Offer: "offer", Stop: "stop", Release: "release",
+}
+
+func (k CommandKind) String() string { return nameOf(commandNames[:], int(k)) }

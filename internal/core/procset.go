@@ -1,0 +1,87 @@
+package core
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Range is the processors Lo up to but not including Hi of one cluster.
+type Range struct{ Lo, Hi int32 }
+
+// ProcSet is a set of processors of one cluster as ascending ranges that
+// neither touch nor overlap. A processor is a core; a cluster numbers its
+// processors host by host.
+type ProcSet []Range
+
+// Count is the number of processors in the set.
+func (s ProcSet) Count() int {
+	n := 0
+	for _, r := range s {
+		n += int(r.Hi - r.Lo)
+	}
+	return n
+}
+
+// Intersects reports whether the two sets share a processor.
+func (s ProcSet) Intersects(t ProcSet) bool {
+	for i, j := 0, 0; i < len(s) && j < len(t); {
+		if s[i].Lo < t[j].Hi && t[j].Lo < s[i].Hi {
+			return true
+		}
+		if s[i].Hi <= t[j].Hi {
+			i++
+		} else {
+			j++
+		}
+	}
+	return false
+}
+
+// Union joins two disjoint sets.
+func (s ProcSet) Union(t ProcSet) ProcSet {
+	all := append(append(make(ProcSet, 0, len(s)+len(t)), s...), t...)
+	slices.SortFunc(all, func(a, b Range) int { return int(a.Lo - b.Lo) })
+	merged := all[:0]
+	for _, r := range all {
+		if k := len(merged); k > 0 && merged[k-1].Hi == r.Lo {
+			merged[k-1].Hi = r.Hi
+		} else {
+			merged = append(merged, r)
+		}
+	}
+	return merged
+}
+
+// Last splits off the n highest-numbered processors: what a job gives back
+// when it shrinks. The set keeps the rest.
+func (s ProcSet) Last(n int) (rest, last ProcSet) {
+	i := len(s)
+	for i > 0 && n > 0 {
+		size := int(s[i-1].Hi - s[i-1].Lo)
+		if size > n {
+			cut := s[i-1].Hi - int32(n)
+			rest = append(append(rest, s[:i-1]...), Range{s[i-1].Lo, cut})
+			last = append(append(last, Range{cut, s[i-1].Hi}), s[i:]...)
+			return rest, last
+		}
+		n -= size
+		i--
+	}
+	return append(rest, s[:i]...), append(last, s[i:]...)
+}
+
+func (s ProcSet) String() string {
+	var b strings.Builder
+	for i, r := range s {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(int(r.Lo)))
+		if r.Hi-r.Lo > 1 {
+			b.WriteByte('-')
+			b.WriteString(strconv.Itoa(int(r.Hi - 1)))
+		}
+	}
+	return b.String()
+}

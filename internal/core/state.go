@@ -1,0 +1,64 @@
+package core
+
+// State is where a job is in its life (spec 30).
+type State uint8
+
+const (
+	Unknown    State = iota // not submitted yet
+	Submitted               // known, waits to be placed
+	Selected                // resources chosen
+	Contracted              // performance contract accepted
+	Staging                 // input files on their way
+	Queued                  // handed to the clusters, processors being claimed
+	Running
+	Stopping // told to save itself and leave
+	Stopped  // holds nothing; can be resumed
+	Resuming // waits to be placed again
+	Done
+	Failed
+	Cancelled
+	numStates
+)
+
+var stateNames = [...]string{
+	Unknown: "UNKNOWN", Submitted: "SUBMITTED", Selected: "SELECTED", Contracted: "CONTRACTED",
+	Staging: "STAGING", Queued: "QUEUED", Running: "RUNNING", Stopping: "STOPPING",
+	Stopped: "STOPPED", Resuming: "RESUMING", Done: "DONE", Failed: "FAILED", Cancelled: "CANCELLED",
+}
+
+func (s State) String() string { return nameOf(stateNames[:], int(s)) }
+
+// Terminal reports whether the job's life is over.
+func (s State) Terminal() bool { return s == Done || s == Failed || s == Cancelled }
+
+// Waiting reports whether the job waits to be placed, for the first time or
+// again.
+func (s State) Waiting() bool { return s == Submitted || s == Resuming }
+
+// next lists the legal ways on. A job whose claim was lost goes back to where
+// it waited to be placed: Submitted in its first epoch, Resuming later.
+var next = [numStates][]State{
+	Unknown:    {Submitted},
+	Submitted:  {Selected, Failed, Cancelled},
+	Selected:   {Contracted, Staging, Queued, Submitted, Resuming, Failed, Cancelled},
+	Contracted: {Staging, Queued, Submitted, Resuming, Failed, Cancelled},
+	Staging:    {Queued, Submitted, Resuming, Failed, Cancelled},
+	Queued:     {Running, Submitted, Resuming, Failed, Cancelled},
+	Running:    {Stopping, Stopped, Done, Failed, Cancelled},
+	Stopping:   {Stopped, Done, Failed, Cancelled},
+	Stopped:    {Resuming, Failed, Cancelled},
+	Resuming:   {Selected, Failed, Cancelled},
+}
+
+// MayBecome reports whether a job may go from s to t.
+func (s State) MayBecome(t State) bool {
+	if s >= numStates {
+		return false
+	}
+	for _, n := range next[s] {
+		if n == t {
+			return true
+		}
+	}
+	return false
+}
