@@ -29,26 +29,26 @@ type Event struct {
 type EventKind uint8
 
 const (
-	_              EventKind = iota
-	JobSubmitted             // Spec
-	JobBecame                // From, To, Why; N: exit code when the job ended
-	JobEnqueued              // to the tail of the placement queue; Why
-	QueueScanned             // the placement queue was looked through once from its head
-	PartPlanned              // Part, Component, Cluster, N processors within [Min, Max]; Procs if held at once; When: claim due
-	PartHeld                 // Part holds Procs from now on
-	PartStaged               // the input files of Part have arrived
-	PartClaimed              // the cluster confirmed the claim of Part
-	PartOffered              // N more (or fewer, if negative) processors, Procs; Mandatory; When: answer due
-	PartAnswered             // N of the offered processors accepted (always ≥ 0); Done: progress
-	PartAsked                // the job asked for N more; Mandatory
-	PartGaveBack             // the job gave Procs back by itself
-	JobProgressed            // Done: part of the work finished, 0 to 1
-	OthersPolled             // Cluster: Procs are used by others
-	HostsFailed              // Cluster: Procs are gone
-	HostsJoined              // Cluster: Procs are there (again)
-	ReclaimBegan             // Cluster: N processors are being reclaimed for Job
-	ReclaimEnded             // Cluster
-	RoundEnded               // Cluster: nobody wants what is free until something changes
+	_             EventKind = iota
+	JobSubmitted            // Spec
+	JobBecame               // From, To, Why; N: exit code when the job ended
+	JobEnqueued             // to the tail of the placement queue; Why
+	QueueScanned            // the placement queue was looked through once from its head
+	PartPlanned             // Part, Component, Cluster, N processors within [Min, Max]; Procs if held at once; When: claim due
+	PartHeld                // Part holds Procs from now on
+	PartStaged              // the input files of Part have arrived
+	PartClaimed             // the cluster confirmed the claim of Part
+	PartOffered             // N more (or fewer, if negative) processors, Procs; Mandatory; When: answer due
+	PartAnswered            // N of the offered processors accepted (always ≥ 0); Done: progress
+	PartAsked               // the job asked for N more; Mandatory
+	PartGaveBack            // the job gave Procs back by itself
+	JobProgressed           // Done: part of the work finished, 0 to 1
+	OthersPolled            // Cluster: Procs are used by others
+	HostsFailed             // Cluster: Procs are gone
+	HostsJoined             // Cluster: Procs are there (again)
+	ReclaimBegan            // Cluster: N processors are being reclaimed for Job
+	ReclaimEnded            // Cluster
+	RoundEnded              // Cluster: nobody wants what is free until something changes
 	numEvents
 )
 

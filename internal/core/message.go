@@ -19,24 +19,24 @@ type Input struct {
 type InputKind uint8
 
 const (
-	Tick         InputKind = iota // the moment the engine asked to be woken at
-	Submit                        // Spec
-	Cancel                        // Job: by its user
-	StopJob                       // Job: save, leave and be placed again; by its user or a rescheduler
-	Staged                        // Job, Epoch, Part: files arrived
-	Claimed                       // Job, Epoch, Part: the cluster holds the processors for us
-	ClaimLost                     // Job, Epoch, Part: somebody else has them
-	Started                       // Job, Epoch: all parts run
-	Answer                        // Job, Epoch, Part: N of the offer accepted; Done
-	GiveBack                      // Job, Epoch, Part: N given back by the job itself; Done
-	Ask                           // Job, Epoch, Part: the job wants N more; Mandatory
-	Progress                      // Job, Epoch: Done
-	Left                          // Job, Epoch: saved itself and left after a stop
-	Ended                         // Job, Epoch: N is the exit code
-	Crashed                       // Job, Epoch: ended through no fault of its own
-	Polled                        // Cluster: Procs are used by others
-	HostsDown                     // Cluster: Procs failed
-	HostsUp                       // Cluster: Procs are there (again)
+	Tick      InputKind = iota // the moment the engine asked to be woken at
+	Submit                     // Spec
+	Cancel                     // Job: by its user
+	StopJob                    // Job: save, leave and be placed again; by its user or a rescheduler
+	Staged                     // Job, Epoch, Part: files arrived
+	Claimed                    // Job, Epoch, Part: the cluster holds the processors for us
+	ClaimLost                  // Job, Epoch, Part: somebody else has them
+	Started                    // Job, Epoch: all parts run
+	Answer                     // Job, Epoch, Part: N of the offer accepted; Done
+	GiveBack                   // Job, Epoch, Part: N given back by the job itself; Done
+	Ask                        // Job, Epoch, Part: the job wants N more; Mandatory
+	Progress                   // Job, Epoch: Done
+	Left                       // Job, Epoch: saved itself and left after a stop
+	Ended                      // Job, Epoch: N is the exit code
+	Crashed                    // Job, Epoch: ended through no fault of its own
+	Polled                     // Cluster: Procs are used by others
+	HostsDown                  // Cluster: Procs failed
+	HostsUp                    // Cluster: Procs are there (again)
 	numInputs
 )
 
