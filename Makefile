@@ -1,0 +1,74 @@
+# Godwit. Needs Go and make; `make deps` installs what else a target needs.
+
+GO      ?= go
+PKG     := ./...
+BUILD   := build
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+TOOL    := $(GO) tool -modfile=tools/go.mod
+
+# How long each fuzz target runs: briefly in `make test`, longer in `make fuzz`.
+FUZZTIME_TEST ?= 3s
+FUZZTIME      ?= 2m
+
+.DEFAULT_GOAL := help
+.PHONY: help build test check fmt fmt-check vet lint unit race fuzz-short fuzz bench demo deps clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build the godwit binary into build/
+	CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BUILD)/godwit ./cmd/godwit
+
+# One after the other even under -j, so that the output reads in order and the
+# first failure is the last thing printed.
+test: ## everything CI runs: check, then tests, race detector, short fuzzing
+	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory race
+	@$(MAKE) --no-print-directory fuzz-short
+
+check: ## the fast part of test: formatting, vet, lint, build
+	@$(MAKE) --no-print-directory fmt-check
+	@$(MAKE) --no-print-directory vet
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory build
+
+fmt: ## format all Go files
+	gofmt -w .
+
+fmt-check: ## fail if a Go file is not formatted
+	@files=$$(gofmt -l .) || exit 1; \
+	if [ -n "$$files" ]; then echo "not formatted (run: make fmt):"; echo "$$files"; exit 1; fi
+
+vet: ## go vet
+	$(GO) vet $(PKG)
+
+lint: ## golangci-lint, pinned in tools/go.mod (built on first use)
+	$(TOOL) golangci-lint run
+
+unit: ## all tests, never from the cache
+	$(GO) test -count=1 $(PKG)
+
+race: ## tests of the packages that start goroutines, under the race detector
+	@GO='$(GO)' sh scripts/race.sh
+
+fuzz-short: ## every fuzz target for a few seconds
+	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME_TEST)
+
+fuzz: ## every fuzz target for longer (FUZZTIME=2m)
+	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME)
+
+# Not through a pipe: the exit code of go test must be the one that counts.
+bench: ## run the benchmarks six times and summarise them
+	@mkdir -p $(BUILD)
+	$(GO) test -run='^$$' -bench=. -benchmem -count=6 $(PKG) > $(BUILD)/bench.txt || { cat $(BUILD)/bench.txt; exit 1; }
+	$(TOOL) benchstat $(BUILD)/bench.txt
+
+demo: build ## a short simulation: five malleability policies side by side
+	$(BUILD)/godwit sim --scenario scenarios/koala/wm.yaml --approach pra --compare fpsma,egs,equi,fold,marginal
+
+deps: ## install what is missing on a bare Debian (a C compiler for the race detector)
+	@sh scripts/deps.sh
+
+clean: ## remove what the other targets built
+	rm -rf $(BUILD)
