@@ -48,8 +48,6 @@ const (
 	HostsJoined             // Cluster: Procs are there (again)
 	ReclaimBegan            // Cluster: N processors are being reclaimed for Job
 	ReclaimEnded            // Cluster
-	RoundEnded              // Cluster: nobody wants what is free until something changes
-	numEvents
 )
 
 var eventNames = [...]string{
@@ -59,7 +57,6 @@ var eventNames = [...]string{
 	PartAnswered: "part-answered", PartAsked: "part-asked", PartGaveBack: "part-gave-back",
 	JobProgressed: "job-progressed", OthersPolled: "others-polled", HostsFailed: "hosts-failed",
 	HostsJoined: "hosts-joined", ReclaimBegan: "reclaim-began", ReclaimEnded: "reclaim-ended",
-	RoundEnded: "round-ended",
 }
 
 func (k EventKind) String() string { return nameOf(eventNames[:], int(k)) }

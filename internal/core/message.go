@@ -37,7 +37,6 @@ const (
 	Polled                     // Cluster: Procs are used by others
 	HostsDown                  // Cluster: Procs failed
 	HostsUp                    // Cluster: Procs are there (again)
-	numInputs
 )
 
 var inputNames = [...]string{
@@ -74,7 +73,6 @@ const (
 	Offer               // Part: N more, or fewer if negative; answered by Answer until Due
 	Stop                // save and leave; answered by Left, Ended or Crashed
 	Release             // forget whatever this epoch holds or asked for; no answer
-	numCommands
 )
 
 var commandNames = [...]string{

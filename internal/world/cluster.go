@@ -1,0 +1,198 @@
+package world
+
+import (
+	"github.com/godwit-hpc/godwit/internal/core"
+)
+
+// ClusterSpec is what is known about a cluster from the start.
+type ClusterSpec struct {
+	Name     string
+	Hosts    []HostSpec // fastest first, if the order is to mean anything: low processor numbers are used first
+	KeepFree int        // processors always left to local users
+	Managed  bool       // has a queue of its own: we hand jobs over, it decides when they start
+	Reserves bool       // can hold processors between placement and start
+}
+
+// HostSpec is one host of a cluster.
+type HostSpec struct {
+	Procs  int
+	Speed  float64 // relative to the reference host
+	Memory int64   // bytes; 0 if unknown
+}
+
+// Cluster is the state of one cluster as the engine knows it. Policies read
+// it; only Apply changes it.
+type Cluster struct {
+	id    core.ClusterID
+	spec  ClusterSpec
+	procs int
+	speed float64 // of its slowest host: parallel programs run at that pace
+
+	free   bitset // usable and held by nobody
+	held   bitset // by our jobs, offers included
+	others bitset // by users who bypass us, as of the last poll
+	down   bitset
+	idle   int // members of free
+	hint   int // no word of free below this one has a member
+
+	waiting int // processors our jobs wait for in the cluster's own queue
+	running int // processors our jobs run on in a managed cluster
+
+	malleable   byStart // running parts that may change their size
+	growable    byStart // those below their maximum
+	shrinkable  byStart // those above their minimum
+	reclaimable int     // processors above the minima
+	offers      int     // offers not answered yet
+	reclaimFor  core.JobID
+}
+
+func newCluster(id core.ClusterID, spec ClusterSpec) *Cluster {
+	c := &Cluster{id: id, spec: spec}
+	for i, h := range spec.Hosts {
+		c.procs += h.Procs
+		if i == 0 || h.Speed < c.speed {
+			c.speed = h.Speed
+		}
+	}
+	c.free, c.held = newBitset(c.procs), newBitset(c.procs)
+	c.others, c.down = newBitset(c.procs), newBitset(c.procs)
+	c.recount()
+	return c
+}
+
+// ID is the cluster's number.
+func (c *Cluster) ID() core.ClusterID { return c.id }
+
+// Name is the cluster's name.
+func (c *Cluster) Name() string { return c.spec.Name }
+
+// Procs is how many processors it has, whoever uses them.
+func (c *Cluster) Procs() int { return c.procs }
+
+// Speed is the speed of its slowest host.
+func (c *Cluster) Speed() float64 { return c.speed }
+
+// Managed reports whether the cluster has a queue of its own.
+func (c *Cluster) Managed() bool { return c.spec.Managed }
+
+// Reserves reports whether processors can be held before the start.
+func (c *Cluster) Reserves() bool { return c.spec.Reserves }
+
+// Usable is the most a single job could ever hold here.
+func (c *Cluster) Usable() int { return c.procs - c.spec.KeepFree }
+
+// Idle is the number of processors that nobody uses, as far as we know. In a
+// managed cluster what waits in its queue counts against it, so it may be
+// negative.
+func (c *Cluster) Idle() int {
+	if c.spec.Managed {
+		return c.idle - c.running - c.waiting
+	}
+	return c.idle
+}
+
+// Room is what may be given out now: the idle processors less those kept for
+// local users.
+func (c *Cluster) Room() int { return max(0, c.Idle()-c.spec.KeepFree) }
+
+// Reclaimable is how many processors the malleable jobs hold above their
+// minima.
+func (c *Cluster) Reclaimable() int { return c.reclaimable }
+
+// ReclaimFor is the job for which processors are being reclaimed here, or 0.
+func (c *Cluster) ReclaimFor() core.JobID { return c.reclaimFor }
+
+// Offers is the number of offers not answered yet.
+func (c *Cluster) Offers() int { return c.offers }
+
+// Malleable lists the running parts that may change their size, in the order
+// in which they started. The caller must not change the slice.
+func (c *Cluster) Malleable() []*Part { return c.malleable }
+
+// Growable lists those below their maximum, oldest start first.
+func (c *Cluster) Growable() []*Part { return c.growable }
+
+// Shrinkable lists those above their minimum, oldest start first.
+func (c *Cluster) Shrinkable() []*Part { return c.shrinkable }
+
+// Memory is the memory of the host with the least.
+func (c *Cluster) Memory() int64 {
+	var least int64
+	for i, h := range c.spec.Hosts {
+		if i == 0 || h.Memory < least {
+			least = h.Memory
+		}
+	}
+	return least
+}
+
+// Choose appends the n free processors that would be given out next to dst.
+func (c *Cluster) Choose(n int, dst core.ProcSet) core.ProcSet {
+	return c.free.lowest(n, c.hint, dst)
+}
+
+// take gives processors that are free to a job of ours.
+func (c *Cluster) take(s core.ProcSet) bool {
+	if !c.inRange(s) {
+		return false
+	}
+	if all, _ := c.free.has(s); !all {
+		return false
+	}
+	c.free.clear(s)
+	c.held.set(s)
+	c.idle -= s.Count()
+	for c.hint < len(c.free) && c.free[c.hint] == 0 {
+		c.hint++
+	}
+	return true
+}
+
+// give takes processors back from a job of ours. Those that failed meanwhile,
+// or that others use, do not become free.
+func (c *Cluster) give(s core.ProcSet) {
+	if len(s) == 0 {
+		return
+	}
+	c.held.clear(s)
+	_, down := c.down.has(s)
+	_, others := c.others.has(s)
+	if down || others {
+		c.recount()
+		return
+	}
+	c.free.set(s)
+	c.idle += s.Count()
+	c.hint = min(c.hint, int(s[0].Lo>>6))
+}
+
+// poll notes which processors others use. What we hold ourselves stays ours:
+// a poll that says otherwise is older than the claim.
+func (c *Cluster) poll(s core.ProcSet) {
+	clear(c.others)
+	c.others.set(s)
+	c.recount()
+}
+
+func (c *Cluster) fail(s core.ProcSet) { c.down.set(s); c.recount() }
+func (c *Cluster) join(s core.ProcSet) { c.down.clear(s); c.recount() }
+
+func (c *Cluster) recount() {
+	for i := range c.free {
+		c.free[i] = ^(c.held[i] | c.others[i] | c.down[i])
+	}
+	if tail := c.procs & 63; tail != 0 {
+		c.free[len(c.free)-1] &= 1<<tail - 1
+	}
+	c.idle = c.free.count()
+	c.hint = 0
+}
+
+func (c *Cluster) inRange(s core.ProcSet) bool {
+	for _, r := range s {
+		if r.Lo < 0 || r.Hi > int32(c.procs) || r.Lo >= r.Hi {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,167 @@
+package world
+
+import "github.com/godwit-hpc/godwit/internal/core"
+
+// became carries out a change of state.
+func (w *World) became(j *Job, ev *core.Event) error {
+	if ev.From != j.state || !j.state.MayBecome(ev.To) {
+		return w.broken(ev, "goes from "+ev.From.String()+" to "+ev.To.String()+" while the job is "+j.state.String())
+	}
+	if j.queued && ev.To != core.Submitted && ev.To != core.Resuming {
+		j.tries = w.Tries(j)
+		w.queue.remove(j)
+	}
+	j.state, j.since = ev.To, ev.At
+	switch ev.To {
+	case core.Running:
+		w.run(j, ev.At)
+	case core.Done, core.Failed, core.Cancelled:
+		if ev.To == core.Done && j.scaling != nil {
+			j.finish(ev.At)
+		}
+		w.release(j, ev.From)
+		delete(w.jobs, j.spec.ID)
+		w.spare = append(w.spare, j)
+	case core.Stopped, core.Submitted, core.Resuming:
+		w.release(j, ev.From)
+	}
+	return nil
+}
+
+// run enters the parts of a job that has just started into the lists of its
+// clusters.
+func (w *World) run(j *Job, now core.Time) {
+	j.started = now
+	j.attempts++
+	j.pace.resized(now, 0)
+	for _, p := range j.parts {
+		if p.cluster.spec.Managed {
+			p.cluster.waiting -= p.size
+			p.cluster.running += p.size
+		}
+		w.starts++ // from 1: a part that does not run has order 0
+		p.order = w.starts
+		if j.spec.Kind == core.Malleable && !p.cluster.spec.Managed {
+			p.cluster.malleable.keep(p, true)
+			p.cluster.list(p)
+		}
+	}
+}
+
+// finish teaches the program's scaling what a job that ran to its end took.
+func (j *Job) finish(now core.Time) {
+	j.pace.report(now, 1, j.Size(), j.scaling)
+	if j.pace.rate > 0 {
+		j.scaling.finished(j.pace.rate/j.speed(), j.pace.size)
+	}
+}
+
+// release takes everything back that the job holds.
+func (w *World) release(j *Job, from core.State) {
+	for _, p := range j.parts {
+		c := p.cluster
+		switch {
+		case !c.spec.Managed:
+			c.unlist(p)
+			c.malleable.keep(p, false)
+			if p.offer.n != 0 {
+				c.offers--
+				if p.offer.n > 0 {
+					c.give(p.offer.procs)
+				}
+			}
+			c.give(p.procs)
+		case from == core.Running || from == core.Stopping:
+			c.running -= p.size
+		default:
+			c.waiting -= p.size
+		}
+		*p = Part{}
+	}
+	j.parts = nil
+}
+
+// list enters a running malleable part where its size puts it; unlist takes it
+// out before its size changes.
+func (c *Cluster) list(p *Part) {
+	c.growable.keep(p, p.size < p.max)
+	c.shrinkable.keep(p, p.size > p.min)
+	c.reclaimable += p.size - p.min
+}
+
+func (c *Cluster) unlist(p *Part) {
+	if _, there := c.malleable.find(p); !there {
+		return
+	}
+	c.growable.keep(p, false)
+	c.shrinkable.keep(p, false)
+	c.reclaimable -= p.size - p.min
+}
+
+func (w *World) offered(p *Part, ev *core.Event) error {
+	c := p.cluster
+	switch {
+	case p.offer.n != 0 || ev.N == 0 || p.job.state != core.Running || c.spec.Managed:
+		return w.broken(ev, "offers to a part that cannot be asked now")
+	case ev.N > 0 && (p.size+ev.N > p.max || ev.Procs.Count() != ev.N || !c.take(ev.Procs)):
+		return w.broken(ev, "offers processors that are not free, or too many")
+	case ev.N < 0 && p.size+ev.N < p.min:
+		return w.broken(ev, "asks for more than the part can spare")
+	}
+	p.offer = offer{n: ev.N, procs: ev.Procs, mandatory: ev.Mandatory, due: ev.When}
+	c.offers++
+	if ev.When != core.Never {
+		w.timers.add(Timer{At: ev.When, Kind: AnswerDue, Job: ev.Job, Epoch: ev.Epoch, Part: ev.Part})
+	}
+	return nil
+}
+
+func (w *World) answered(p *Part, ev *core.Event) error {
+	c, n := p.cluster, p.offer.n
+	if n == 0 || ev.N < 0 || ev.N > max(n, -n) {
+		return w.broken(ev, "answers an offer that was not made")
+	}
+	c.offers--
+	procs := p.offer.procs
+	p.offer = offer{}
+	if n > 0 {
+		kept, back := procs.Last(n - ev.N)
+		c.give(back)
+		p.refused = n - ev.N
+		if ev.N > 0 {
+			w.resize(p, p.procs.Union(kept), ev)
+		}
+		return nil
+	}
+	if ev.N > 0 {
+		kept, back := p.procs.Last(ev.N)
+		w.resize(p, kept, ev)
+		c.give(back)
+		p.refused = 0
+	}
+	return nil
+}
+
+func (w *World) gaveBack(p *Part, ev *core.Event) error {
+	kept, back := p.procs.Last(ev.N)
+	if ev.N <= 0 || len(kept) == 0 || p.size-ev.N < p.min || p.job.state != core.Running {
+		return w.broken(ev, "gives back more than it can")
+	}
+	w.resize(p, kept, ev)
+	p.cluster.give(back)
+	p.refused = max(p.refused, ev.N)
+	return nil
+}
+
+// resize changes the processors that a running part holds. Until now the job
+// ran at its old size, which the progress in the event measures.
+func (w *World) resize(p *Part, procs core.ProcSet, ev *core.Event) {
+	j := p.job
+	if ev.Done > 0 {
+		j.pace.report(ev.At, ev.Done, j.Size(), j.scaling)
+	}
+	p.cluster.unlist(p)
+	p.procs, p.size = procs, procs.Count()
+	p.cluster.list(p)
+	j.pace.resized(ev.At, ev.Done)
+}

@@ -1,0 +1,67 @@
+package world
+
+import (
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+)
+
+// View is the world as a policy may see it: at one moment, on behalf of one
+// job, read-only. With Reclaim set it is the world as it could be if the
+// running malleable jobs were shrunk to their minima.
+type View struct {
+	Now     core.Time
+	For     core.JobID // for whom room is sought; 0 for nobody in particular
+	Reclaim bool
+	world   *World
+}
+
+// View is the world as it is now, seen on behalf of job `for_`.
+func (w *World) View(now core.Time, for_ core.JobID) View {
+	return View{Now: now, For: for_, world: w}
+}
+
+// Clusters lists the clusters by number. The caller must not change the slice.
+func (v View) Clusters() []*Cluster { return v.world.clusters }
+
+// Cluster is one cluster.
+func (v View) Cluster(id core.ClusterID) *Cluster { return v.world.clusters[id] }
+
+// Waiting is the length of the placement queue.
+func (v View) Waiting() int { return v.world.queue.count }
+
+// Job is a live job, or nil.
+func (v View) Job(id core.JobID) *Job { return v.world.jobs[id] }
+
+// TransferTime estimates how long the missing input files of a component take
+// to reach cluster c; false if they cannot.
+func (v View) TransferTime(comp *core.Component, c core.ClusterID) (time.Duration, bool) {
+	return v.world.TransferTime(comp, c)
+}
+
+// Room is how many processors of c the job could be given now. While
+// processors are being reclaimed in a cluster for one job, nobody else gets
+// any there.
+func (v View) Room(c *Cluster) int {
+	if c.reclaimFor != 0 && c.reclaimFor != v.For {
+		return 0
+	}
+	n := c.Idle() - c.spec.KeepFree
+	if v.Reclaim {
+		n += c.reclaimable
+	}
+	return max(0, n)
+}
+
+// Widest is the most room in any one cluster, and the room in all of them.
+func (v View) Widest() (widest, total int) {
+	for _, c := range v.world.clusters {
+		r := v.Room(c)
+		widest = max(widest, r)
+		total += r
+	}
+	return widest, total
+}
+
+// Scaling is what is known of how the job's program scales; never nil.
+func (j *Job) Scaling() *Scaling { return j.scaling }
