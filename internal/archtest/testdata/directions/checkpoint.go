@@ -1,0 +1,8 @@
+//as internal/checkpoint/signal
+
+package signal
+
+import (
+	_ "github.com/godwit-hpc/godwit/internal/agent" // want `its own port`
+	_ "github.com/godwit-hpc/godwit/internal/checkpoint"
+)

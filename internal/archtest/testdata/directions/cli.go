@@ -1,0 +1,9 @@
+//as internal/cli
+
+package cli
+
+import (
+	_ "github.com/godwit-hpc/godwit/internal/broker"
+	_ "github.com/godwit-hpc/godwit/internal/cli/table"
+	_ "github.com/godwit-hpc/godwit/internal/sim"
+)

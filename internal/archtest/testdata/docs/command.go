@@ -1,0 +1,4 @@
+//as cmd/godwit
+
+// Command godwit is documented as commands are.
+package main

@@ -1,0 +1,4 @@
+//as internal/core
+
+// Package core is documented.
+package core

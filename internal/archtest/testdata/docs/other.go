@@ -1,0 +1,4 @@
+//as internal/core
+
+// Package corex is called something else.
+package core // want `no doc comment`

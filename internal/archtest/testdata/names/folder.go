@@ -1,0 +1,3 @@
+//as internal/sim/helpers
+
+package advice // want `package helpers`

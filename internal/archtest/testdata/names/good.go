@@ -1,0 +1,3 @@
+//as internal/basement
+
+package basement
