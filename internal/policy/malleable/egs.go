@@ -1,0 +1,77 @@
+package malleable
+
+import (
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/world"
+)
+
+// EGS is equi-grow and shrink (papers/001, Fig. 5, as its prose says: the
+// listing has slips): what is free, or needed, is divided equally over the
+// running malleable jobs.
+type EGS struct{}
+
+// Grow gives floor(free/n) to each and the remainder one each to those started
+// least recently. Where that is too little for anybody to want, all of it is
+// offered to one after the other.
+func (EGS) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Offer {
+	parts := c.Growable()
+	if free == 0 || len(parts) == 0 {
+		return dst
+	}
+	share, bonus := free/len(parts), free%len(parts)
+	why := core.Reason{Code: core.EqualShare, A: float64(free), B: float64(len(parts))}
+	start := len(dst)
+	for i, p := range parts {
+		n := share
+		if i < bonus {
+			n++
+		}
+		if n == 0 {
+			break
+		}
+		if n = useful(p, n); n > 0 {
+			dst = append(dst, Offer{p, n, why})
+		}
+	}
+	if len(dst) == start {
+		return FPSMA{}.Grow(v, c, free, dst)
+	}
+	return dst
+}
+
+// Shrink asks each for floor(need/n), the remainder one each from those
+// started most recently. What somebody cannot spare the others give.
+func (EGS) Shrink(_ world.View, c *world.Cluster, need int, dst []Offer) []Offer {
+	parts := c.Shrinkable()
+	need = min(need, c.Reclaimable())
+	why := core.Reason{Code: core.EqualShare, A: float64(need), B: float64(len(parts))}
+	take := make([]int, len(parts))
+	for need > 0 {
+		able := 0
+		for i, p := range parts {
+			if take[i] < spare(p) {
+				able++
+			}
+		}
+		share, malus := need/able, need%able
+		for i := len(parts) - 1; i >= 0; i-- { // most recently started first
+			n := share
+			if take[i] == spare(parts[i]) {
+				continue
+			}
+			if malus > 0 {
+				n++
+				malus--
+			}
+			n = min(n, spare(parts[i])-take[i])
+			take[i] += n
+			need -= n
+		}
+	}
+	for i := len(parts) - 1; i >= 0; i-- {
+		if take[i] > 0 {
+			dst = append(dst, Offer{parts[i], -take[i], why})
+		}
+	}
+	return dst
+}

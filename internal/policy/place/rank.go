@@ -1,0 +1,83 @@
+package place
+
+import (
+	"math"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+)
+
+// worstFit: the cluster with most idle processors.
+func worstFit(s spot) (score, core.Reason, bool) {
+	idle := float64(s.idle())
+	return score{first: idle}, core.Reason{Code: core.MostIdle, A: idle}, true
+}
+
+// idle is what WF compares: the idle processors less what this job's other
+// components have been given already. Room differs from it by the threshold
+// and by what could be reclaimed; neither makes a cluster less loaded.
+func (s spot) idle() int {
+	return s.cluster.Idle() - (s.view.Room(s.cluster) - s.room)
+}
+
+// closeToFiles: clusters that hold the input files first, then by the
+// estimated time to bring what is missing; among equals worst fit.
+func closeToFiles(s spot) (score, core.Reason, bool) {
+	d, ok := s.view.TransferTime(s.comp, s.cluster.ID())
+	if !ok {
+		return score{}, core.Reason{}, false
+	}
+	idle := float64(s.idle())
+	why := core.Reason{Code: core.LeastTransfer, A: d.Seconds()}
+	if d == 0 {
+		why = core.Reason{Code: core.FilesThere, A: idle}
+	}
+	return score{first: -d.Seconds(), second: idle}, why, true
+}
+
+// Run times vary around their estimates about like a lognormal distribution
+// of this deviation; measured distributions take its place where a history of
+// the program exists.
+const runTimeDeviation = 0.35
+
+// bestChance: the cluster with the best chance of meeting the deadline, then
+// the fewest processor-seconds. Without a deadline the earliest end.
+func bestChance(s spot) (score, core.Reason, bool) {
+	transfer, ok := s.view.TransferTime(s.comp, s.cluster.ID())
+	if !ok {
+		return score{}, core.Reason{}, false
+	}
+	size := firstSize(s)
+	run := s.job.Estimate.Seconds() / s.cluster.Speed()
+	if j := s.view.Job(s.job.ID); j != nil {
+		run *= j.Scaling().Relative(s.comp.Min) / j.Scaling().Relative(size)
+	}
+	end := s.queueWait(run) + transfer.Seconds() + run
+	if s.job.Deadline == 0 {
+		return score{first: -end, second: -run * float64(size)}, core.Reason{Code: core.BestChance, B: end}, true
+	}
+	chance := chanceWithin(s.job.Deadline.Sub(s.view.Now).Seconds()-(end-run), run)
+	why := core.Reason{Code: core.BestChance, A: chance, B: end}
+	// Chances that differ by less than a hundredth are equal: then cost decides.
+	return score{first: math.Round(chance * 100), second: -run * float64(size), third: -end}, why, true
+}
+
+// queueWait estimates how long a job waits in the cluster's own queue: the
+// work ahead of it, if all of it takes about as long as this job.
+func (s spot) queueWait(run float64) float64 {
+	if ahead := s.comp.Min - s.cluster.Idle(); s.cluster.Managed() && ahead > 0 {
+		return run * float64(ahead) / float64(s.cluster.Procs())
+	}
+	return 0
+}
+
+// chanceWithin is the chance that something expected to take `expected`
+// seconds is over within `limit` seconds.
+func chanceWithin(limit, expected float64) float64 {
+	switch {
+	case limit <= 0:
+		return 0
+	case expected <= 0:
+		return 1
+	}
+	return 0.5 * math.Erfc(-math.Log(limit/expected)/(runTimeDeviation*math.Sqrt2))
+}
