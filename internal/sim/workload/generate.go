@@ -1,0 +1,147 @@
+package workload
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+)
+
+// Generate makes a workload from its description. The same seed gives the same
+// jobs; each question (when, which program, which kind, how long) has its own
+// stream of random numbers, so two workloads that differ in their kinds only
+// run the same programs in the same order.
+func Generate(s Spec, seed uint64) (Source, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	weights := make([]float64, len(s.Programs))
+	for i := range s.Programs {
+		if err := s.Programs[i].Check(); err != nil {
+			return nil, err
+		}
+		weights[i] = s.Programs[i].Weight
+	}
+	kinds := s.Kinds.weights()
+	g := &generator{
+		spec:      s,
+		arrivals:  stream(seed, arrivalStream),
+		scales:    stream(seed, scaleStream),
+		estimates: stream(seed, estimateStream),
+		deadlines: stream(seed, deadlineStream),
+		programs:  dealt(weights, s.Jobs, stream(seed, programStream)),
+		kinds:     dealt(kinds[:], s.Jobs, stream(seed, kindStream)),
+		best:      make([]float64, len(s.Programs)),
+	}
+	for i := range s.Programs {
+		g.best[i] = s.Programs[i].bestRate()
+	}
+	return g, nil
+}
+
+type generator struct {
+	spec                                   Spec
+	arrivals, scales, estimates, deadlines *rand.Rand
+	programs, kinds                        []uint16 // of each job, by index
+	best                                   []float64
+	now                                    core.Time
+	next                                   int
+	parts                                  components
+}
+
+func (g *generator) Len() int { return g.spec.Jobs }
+
+func (g *generator) Next(j *Job) bool {
+	if g.next == g.spec.Jobs {
+		return false
+	}
+	i := g.next
+	g.arrive()
+	g.next++
+	p := &g.spec.Programs[g.programs[i]]
+	work := p.Work * g.spec.Scale.draw(g.scales)
+	*j = Job{Submit: g.now, App: p.App, Work: work, Label: int64(g.next)}
+	j.Spec = core.Job{
+		ID: core.JobID(g.next), Name: p.App.Name, App: p.App.Name,
+		Kind: core.Kind(g.kinds[i]), Place: g.spec.Place, Retries: g.spec.Retries,
+	}
+	j.Spec.Components = g.components(p, j.Spec.Kind)
+	if f := g.spec.Estimate.draw(g.estimates); f > 0 {
+		j.Limit = max(1, core.Seconds(f*work/p.App.Rate(j.Spec.MinSize(), 1)))
+		j.Spec.Estimate = j.Limit
+	}
+	if f := g.spec.Deadline.draw(g.deadlines); f > 0 {
+		j.Spec.Deadline = g.now.Add(max(1, core.Seconds(f*work/g.best[g.programs[i]])))
+	}
+	return true
+}
+
+// arrive moves on to the submission of the next job.
+func (g *generator) arrive() {
+	a := g.spec.Arrivals
+	switch {
+	case a.Poisson > 0:
+		g.now = g.now.Add(time.Duration(g.arrivals.ExpFloat64() * float64(a.Poisson)))
+	case g.next > 0:
+		g.now = g.now.Add(a.Every)
+	}
+}
+
+func (g *generator) components(p *Program, k core.Kind) []core.Component {
+	if len(p.Components) == 1 {
+		return g.parts.one(p.component(0, k))
+	}
+	list := make([]core.Component, len(p.Components))
+	for i := range list {
+		list[i] = p.component(i, k)
+	}
+	return list
+}
+
+// component is the i-th of a job of the kind: a rigid one has one size.
+func (p *Program) component(i int, k core.Kind) core.Component {
+	c := p.Components[i]
+	if k == core.Rigid {
+		size := c.Min
+		if p.RigidSize > 0 {
+			size = p.RigidSize
+		}
+		c.Min, c.Max, c.Initial = size, size, 0
+	}
+	return c
+}
+
+// bestRate is the highest that the program reaches within its sizes. Curves
+// may fall again, so every size is looked at; only the first many, since a
+// curve that still rises there is as good as flat.
+func (p *Program) bestRate() float64 {
+	const many = 1 << 16
+	least, most := 0, 0
+	for _, c := range p.Components {
+		least += c.Min
+		most += c.Max
+	}
+	best := p.App.Rate(most, 1)
+	for n := least; n <= min(most, least+many); n++ {
+		best = max(best, p.App.Rate(n, 1))
+	}
+	return best
+}
+
+func (r Range) draw(from *rand.Rand) float64 {
+	if r.Lo == r.Hi {
+		return r.Lo
+	}
+	return r.Lo + (r.Hi-r.Lo)*from.Float64()
+}
+
+func (s Scale) draw(from *rand.Rand) float64 {
+	switch {
+	case s.Uniform != (Range{}):
+		return s.Uniform.draw(from)
+	case s.Lognormal > 0:
+		return math.Exp(s.Lognormal*from.NormFloat64() - s.Lognormal*s.Lognormal/2)
+	}
+	return 1
+}
