@@ -85,6 +85,9 @@ func (w *World) applyPart(p *Part, ev *core.Event) error {
 		return w.answered(p, ev)
 	case core.PartAsked:
 		p.refused = 0 // it may take now what it refused before
+		if ev.Mandatory {
+			p.asked = ev.N
+		}
 	case core.PartGaveBack:
 		return w.gaveBack(p, ev)
 	default:

@@ -45,6 +45,7 @@ type Part struct {
 
 	order   int64 // of starting
 	offer   offer
+	asked   int // more that the program said it must have
 	refused int // at its present size the program has refused offers up to this
 }
 
@@ -141,6 +142,10 @@ func (p *Part) OfferedProcs() core.ProcSet { return p.offer.procs }
 // Refused is the largest offer that the program is known to refuse at its
 // present size; offering as much or less again is pointless.
 func (p *Part) Refused() int { return p.refused }
+
+// Asked is how many more processors the program said it must have, 0 once they
+// were offered.
+func (p *Part) Asked() int { return p.asked }
 
 // Order ranks running parts by their start.
 func (p *Part) Order() int64 { return p.order }

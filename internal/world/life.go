@@ -15,6 +15,10 @@ func (w *World) became(j *Job, ev *core.Event) error {
 	switch ev.To {
 	case core.Running:
 		w.run(j, ev.At)
+	case core.Stopping:
+		for _, p := range j.parts {
+			p.cluster.leave(p)
+		}
 	case core.Done, core.Failed, core.Cancelled:
 		if ev.To == core.Done && j.scaling != nil {
 			j.finish(ev.At)
@@ -62,8 +66,7 @@ func (w *World) release(j *Job, from core.State) {
 		c := p.cluster
 		switch {
 		case !c.spec.Managed:
-			c.unlist(p)
-			c.malleable.keep(p, false)
+			c.leave(p)
 			if p.offer.n != 0 {
 				c.offers--
 				if p.offer.n > 0 {
@@ -90,12 +93,17 @@ func (c *Cluster) list(p *Part) {
 }
 
 func (c *Cluster) unlist(p *Part) {
-	if _, there := c.malleable.find(p); !there {
-		return
-	}
 	c.growable.keep(p, false)
 	c.shrinkable.keep(p, false)
 	c.reclaimable -= p.size - p.min
+}
+
+// leave takes a part out of the lists for good: it will not be asked again.
+func (c *Cluster) leave(p *Part) {
+	if _, there := c.malleable.find(p); there {
+		c.unlist(p)
+		c.malleable.keep(p, false)
+	}
 }
 
 func (w *World) offered(p *Part, ev *core.Event) error {
@@ -109,6 +117,9 @@ func (w *World) offered(p *Part, ev *core.Event) error {
 		return w.broken(ev, "asks for more than the part can spare")
 	}
 	p.offer = offer{n: ev.N, procs: ev.Procs, mandatory: ev.Mandatory, due: ev.When}
+	if ev.N > 0 {
+		p.asked = 0
+	}
 	c.offers++
 	if ev.When != core.Never {
 		w.timers.add(Timer{At: ev.When, Kind: AnswerDue, Job: ev.Job, Epoch: ev.Epoch, Part: ev.Part})
@@ -160,8 +171,10 @@ func (w *World) resize(p *Part, procs core.ProcSet, ev *core.Event) {
 	if ev.Done > 0 {
 		j.pace.report(ev.At, ev.Done, j.Size(), j.scaling)
 	}
-	p.cluster.unlist(p)
+	if _, listed := p.cluster.malleable.find(p); listed {
+		p.cluster.unlist(p)
+		defer p.cluster.list(p)
+	}
 	p.procs, p.size = procs, procs.Count()
-	p.cluster.list(p)
 	j.pace.resized(ev.At, ev.Done)
 }

@@ -13,7 +13,10 @@ type View struct {
 	Now     core.Time
 	For     core.JobID // for whom room is sought; 0 for nobody in particular
 	Reclaim bool
-	world   *World
+	// RunningFirst hides clusters in which running jobs are being asked whether
+	// they want what is free: those who wait come after them.
+	RunningFirst bool
+	world        *World
 }
 
 // View is the world as it is now, seen on behalf of job `for_`.
@@ -43,7 +46,7 @@ func (v View) TransferTime(comp *core.Component, c core.ClusterID) (time.Duratio
 // processors are being reclaimed in a cluster for one job, nobody else gets
 // any there.
 func (v View) Room(c *Cluster) int {
-	if c.reclaimFor != 0 && c.reclaimFor != v.For {
+	if c.reclaimFor != 0 && c.reclaimFor != v.For || v.RunningFirst && c.offers > 0 {
 		return 0
 	}
 	n := c.Idle() - c.spec.KeepFree
@@ -63,5 +66,5 @@ func (v View) Widest() (widest, total int) {
 	return widest, total
 }
 
-// Scaling is what is known of how the job's program scales; never nil.
+// Scaling is what is known of how the job's program scales; nil for a rigid job.
 func (j *Job) Scaling() *Scaling { return j.scaling }

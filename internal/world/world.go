@@ -7,6 +7,7 @@ package world
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -86,6 +87,22 @@ func (w *World) Job(id core.JobID) *Job { return w.jobs[id] }
 
 // Live is the number of jobs that are not over.
 func (w *World) Live() int { return len(w.jobs) }
+
+// Holders lists the jobs that hold, or are offered, any of the processors, by
+// number. It looks at all live jobs: hosts fail rarely.
+func (w *World) Holders(c *Cluster, procs core.ProcSet) []*Job {
+	var list []*Job
+	for _, j := range w.jobs { // order-free: sorted below
+		for _, p := range j.parts {
+			if p.cluster == c && (p.procs.Intersects(procs) || p.offer.procs.Intersects(procs)) {
+				list = append(list, j)
+				break
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b *Job) int { return int(a.spec.ID - b.spec.ID) })
+	return list
+}
 
 // Waiting is the length of the placement queue.
 func (w *World) Waiting() int { return w.queue.count }

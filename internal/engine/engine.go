@@ -1,0 +1,185 @@
+// Package engine is the scheduler as a state machine: Step takes the time and
+// one input, decides, and returns the events that happened, the commands to be
+// carried out and the moment at which it wants to be called again. It reads no
+// clock, does no I/O and starts no goroutine, so the simulator, the lab and
+// the live broker all run this same code. Policies propose; the engine checks
+// every proposal against the world before it becomes an event.
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/policy/malleable"
+	"github.com/godwit-hpc/godwit/internal/policy/place"
+	"github.com/godwit-hpc/godwit/internal/world"
+)
+
+// Approach says who comes first when processors become free (papers/001, V-B).
+type Approach uint8
+
+const (
+	PRA Approach = iota // precedence to running applications; never shrinks
+	PWA                 // precedence to waiting applications; shrinks to make room
+)
+
+func (a Approach) String() string {
+	if a == PWA {
+		return "pwa"
+	}
+	return "pra"
+}
+
+// Config is what an operator chooses.
+type Config struct {
+	Approach  Approach
+	Malleable malleable.Policy // nil: sizes never change
+	// ScanEvery is the period of looking through the placement queue when
+	// nothing else prompts it.
+	ScanEvery time.Duration
+	// ShrinkGrace is how long a job may take to release processors that it
+	// must; after that it is stopped.
+	ShrinkGrace time.Duration
+	// ClaimMargin is how long before the estimated start processors are
+	// claimed where they cannot be reserved.
+	ClaimMargin time.Duration
+}
+
+// DefaultConfig is a sensible Config.
+func DefaultConfig() Config {
+	return Config{Approach: PWA, Malleable: malleable.Marginal{}, ScanEvery: 30 * time.Second,
+		ShrinkGrace: time.Minute, ClaimMargin: 10 * time.Second}
+}
+
+// Output is what a Step brought about. Its slices are valid until the next
+// Step.
+type Output struct {
+	Events   []core.Event
+	Commands []core.Command
+	WakeAt   core.Time // core.Never if nothing is due by itself
+}
+
+// Engine is the state machine.
+type Engine struct {
+	cfg Config
+	w   *world.World
+
+	now     core.Time
+	out     Output
+	dirty   []bool // clusters whose processors or jobs changed
+	anyDirt bool
+	scan    bool // the placement queue is to be looked through
+	choices []place.Choice
+	offers  []malleable.Offer
+}
+
+// New is an engine on a world: a fresh one, or one that events made.
+func New(cfg Config, w *world.World) *Engine {
+	return &Engine{cfg: cfg, w: w, dirty: make([]bool, len(w.Clusters()))}
+}
+
+// World is the state; the caller must only read it.
+func (e *Engine) World() *world.World { return e.w }
+
+// Step takes in one input at a moment that must not lie before the last one.
+func (e *Engine) Step(now core.Time, in *core.Input) *Output {
+	e.now = now
+	e.out.Events = e.out.Events[:0]
+	e.out.Commands = e.out.Commands[:0]
+	e.take(in)
+	e.settle()
+	e.out.WakeAt = e.w.NextTimer()
+	if e.w.Waiting() > 0 && e.cfg.ScanEvery > 0 {
+		e.out.WakeAt = min(e.out.WakeAt, max(now, e.w.LastScan()).Add(e.cfg.ScanEvery))
+	}
+	return &e.out
+}
+
+// take dispatches an input. Messages about a job that is over or of an epoch
+// that is past are dropped: this is the fence against running twice.
+func (e *Engine) take(in *core.Input) {
+	switch in.Kind {
+	case core.Tick:
+		return
+	case core.Submit:
+		e.submit(in.Spec)
+		return
+	case core.Polled, core.HostsDown, core.HostsUp:
+		e.clusterChanged(in)
+		return
+	}
+	j := e.w.Job(in.Job)
+	if j == nil {
+		return
+	}
+	switch in.Kind {
+	case core.Cancel:
+		e.cancel(j)
+		return
+	case core.StopJob:
+		e.stop(j, core.Reason{Code: core.AskedByUser})
+		return
+	}
+	if in.Epoch != j.Epoch() {
+		return
+	}
+	switch in.Kind {
+	case core.Staged:
+		e.staged(j, in.Part)
+	case core.Claimed:
+		e.claimed(j, in.Part)
+	case core.ClaimLost:
+		e.claimLost(j, in)
+	case core.Started:
+		e.started(j)
+	case core.Ended:
+		e.ended(j, in.N)
+	case core.Crashed:
+		e.crashed(j)
+	case core.Left:
+		e.left(j)
+	case core.Progress:
+		e.emit(core.Event{Kind: core.JobProgressed, Job: in.Job, Epoch: in.Epoch, Done: in.Done})
+	default:
+		e.takeResize(j, in)
+	}
+}
+
+// emit makes an event true: applied to the world and reported.
+func (e *Engine) emit(ev core.Event) {
+	ev.At = e.now
+	if err := e.w.Apply(&ev); err != nil {
+		panic(fmt.Sprintf("engine: decided something impossible: %v", err))
+	}
+	e.out.Events = append(e.out.Events, ev)
+}
+
+func (e *Engine) command(c core.Command) { e.out.Commands = append(e.out.Commands, c) }
+
+// become moves a job to another state.
+func (e *Engine) become(j *world.Job, to core.State, why core.Reason) {
+	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to, Why: why})
+}
+
+// touch notes that something changed in a cluster.
+func (e *Engine) touch(c *world.Cluster) {
+	e.dirty[c.ID()] = true
+	e.anyDirt = true
+}
+
+// touchAll notes a change in all clusters of a job.
+func (e *Engine) touchAll(j *world.Job) {
+	for _, p := range j.Parts() {
+		e.touch(p.Cluster())
+	}
+}
+
+func (e *Engine) view(j core.JobID) world.View { return e.w.View(e.now, j) }
+
+// waitingView is the world as a job that waits to be placed may see it.
+func (e *Engine) waitingView(j core.JobID) world.View {
+	v := e.view(j)
+	v.RunningFirst = e.cfg.Approach == PRA
+	return v
+}
