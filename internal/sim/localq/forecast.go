@@ -1,0 +1,81 @@
+package localq
+
+import (
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+)
+
+// EstimateStart is when a job of that size would start if it were submitted
+// now, every job ran exactly as long as its user said, and nobody else came.
+// It is core.Never if by the estimates that will not happen.
+//
+// A job that could start at once is answered without looking at the queue.
+// For all others the schedule is played forward on a copy, so the cost grows
+// with the queue and the running jobs; nothing of the queue itself changes.
+func (q *Queue) EstimateStart(now core.Time, procs int, estimate time.Duration) core.Time {
+	if procs < 1 || procs > q.capacity {
+		return core.Never
+	}
+	s := shape{procs, max(estimate, 0)}
+	if q.startsAtOnce(now, s) {
+		return now
+	}
+	if q.forecast == nil {
+		q.forecast = &Queue{}
+	}
+	f := q.forecast
+	f.copyFrom(q)
+	return f.playUntil(now, f.alloc(Job{Procs: s.procs, Estimate: s.estimate}))
+}
+
+func (q *Queue) startsAtOnce(now core.Time, s shape) bool {
+	if !q.settled || len(q.arrivals) > 0 || len(q.ends) > 0 || s.procs > q.free || q.overdue(now) {
+		return false
+	}
+	return q.head == none || q.policy != FCFS && q.backfills(now, s)
+}
+
+// playUntil submits job at and lets the others run until it starts. All ends
+// are punctual here.
+func (q *Queue) playUntil(now core.Time, at int32) core.Time {
+	q.arrivals = append(q.arrivals, at)
+	for {
+		q.Schedule(now)
+		if q.jobs[at].state == active {
+			return now
+		}
+		_, end := q.running.first()
+		if end == core.Never {
+			return core.Never
+		}
+		now = max(now, end)
+		q.endBy(now)
+	}
+}
+
+// endBy ends all jobs that are expected to have ended by now.
+func (q *Queue) endBy(now core.Time) {
+	for {
+		job, end := q.running.first()
+		if job == none || end > now {
+			return
+		}
+		q.release(job)
+	}
+}
+
+func (q *Queue) copyFrom(o *Queue) {
+	behind, run, jobs, spare := q.behind, q.running, q.jobs, q.spare
+	arrivals, ends, started := q.arrivals, q.ends, q.started
+	*q = *o
+	q.behind, q.running = behind, run
+	q.behind.copyFrom(&o.behind)
+	q.running.copyFrom(&o.running.trie)
+	q.jobs = append(jobs[:0], o.jobs...)
+	q.spare = append(spare[:0], o.spare...)
+	q.arrivals = append(arrivals[:0], o.arrivals...)
+	q.ends = append(ends[:0], o.ends...)
+	q.started = started
+	q.ids, q.forecast = nil, nil
+}

@@ -1,0 +1,291 @@
+package localq
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+)
+
+// Policy is the order in which waiting jobs start.
+type Policy uint8
+
+// The policies.
+const (
+	FCFS Policy = iota // first come first served: nobody passes the head
+	EASY               // backfilling in the order of submission
+	SJBF               // EASY++: backfilling, the shortest estimate first
+)
+
+func (p Policy) String() string {
+	switch p {
+	case FCFS:
+		return "fcfs"
+	case EASY:
+		return "easy"
+	case SJBF:
+		return "easy-sjbf"
+	}
+	return fmt.Sprintf("policy %d", uint8(p))
+}
+
+// Options are the rules on which implementations differ; the zero value is
+// what agrees with the published schedules. See the package comment.
+type Options struct {
+	OncePerInstant bool // one pass an instant, after all its events; the next two are then without effect
+	EndsFirst      bool // the ends of an instant before its arrivals
+	EndsInTurn     bool // ends at the estimate are events like ends before it
+	ExtraInOrder   bool // of several ends at the shadow time only those that the head needs count
+}
+
+// Job is what the queue knows of a job. An estimate below 0 is taken as 0.
+type Job struct {
+	ID       int64
+	Procs    int
+	Estimate time.Duration
+}
+
+// Queue is the queue and the running jobs of one cluster. It is not safe for
+// use by several goroutines.
+//
+// The caller tells it all events of an instant with Submit, End, Cancel and
+// SetCapacity, and then calls Schedule for that instant. If jobs that have
+// just started end in the same instant, that is repeated. Time must not go
+// back.
+type Queue struct {
+	policy   Policy
+	opts     Options
+	capacity int
+	free     int // below 0 when more is in use than the capacity
+	seq      int64
+
+	jobs  []job
+	spare []int32
+	ids   map[int64]int32 // nil in a forecast
+
+	// Events of this instant that wait for their pass.
+	arrivals []int32
+	coming   int // arrivals that have not been cancelled since
+	ends     []int32
+	ending   int   // processors of those in ends
+	punctual int64 // seq of the first punctual end of this instant, or 0
+	passed   bool  // Schedule has made a pass
+
+	head    int32 // the job that waits first, or none
+	tail    int32
+	queued  int     // head included, arrivals not
+	behind  waiting // all queued but the head; empty under FCFS
+	running running
+	active  int // running jobs, ends not included
+
+	settled bool // no queued job can start before something changes
+	reserved
+	started  []int64
+	forecast *Queue // scratch memory of EstimateStart
+}
+
+type job struct {
+	shape
+	id         int64
+	seq        int64 // order of submission; of the start once it runs
+	next, prev int32 // in the queue
+	leaf       int32 // in running
+	state      state
+
+	class                    int32
+	nextInClass, prevInClass int32
+}
+
+type state uint8
+
+const (
+	gone     state = iota
+	arriving       // submitted, not yet seen by a pass
+	queued
+	active
+	ending // has ended, its processors not yet given back
+)
+
+// New makes the queue of a cluster with that many processors.
+func New(policy Policy, capacity int, opts Options) *Queue {
+	return &Queue{
+		policy: policy, opts: opts, capacity: capacity, free: capacity,
+		ids: make(map[int64]int32), head: none, tail: none,
+		behind: newWaiting(policy == SJBF), running: running{newTrie[held]()},
+		settled: true,
+	}
+}
+
+// Submit puts a job at the end of the queue. It is an error if the job needs
+// no processors or if its ID is that of a queued or running job. A job that
+// needs more than the capacity is queued, and waits until there is more.
+func (q *Queue) Submit(_ core.Time, j Job) error {
+	if j.Procs < 1 {
+		return fmt.Errorf("job %d needs %d processors", j.ID, j.Procs)
+	}
+	if _, known := q.ids[j.ID]; known {
+		return fmt.Errorf("job %d is in the queue already", j.ID)
+	}
+	at := q.alloc(j)
+	q.ids[j.ID] = at
+	q.arrivals = append(q.arrivals, at)
+	q.coming++
+	return nil
+}
+
+// End says that a running job has ended. It is false if no job of that ID
+// runs.
+func (q *Queue) End(now core.Time, id int64) bool {
+	at, known := q.ids[id]
+	if !known || q.jobs[at].state != active {
+		return false
+	}
+	delete(q.ids, id)
+	q.end(now, at)
+	return true
+}
+
+// Cancel takes a job out of the queue, or ends it if it runs. It is false if
+// there is no job of that ID.
+func (q *Queue) Cancel(now core.Time, id int64) bool {
+	at, known := q.ids[id]
+	if !known {
+		return false
+	}
+	delete(q.ids, id)
+	switch q.jobs[at].state {
+	case active:
+		q.end(now, at)
+	case arriving:
+		q.jobs[at].state = gone // Schedule passes over it
+		q.coming--
+	case queued:
+		q.unqueue(at)
+		q.drop(at)
+	}
+	return true
+}
+
+// SetCapacity says that the cluster now has n processors. If more are in use,
+// nothing starts until enough jobs have ended; choosing jobs to end is up to
+// the caller.
+func (q *Queue) SetCapacity(_ core.Time, n int) {
+	q.free += n - q.capacity
+	q.capacity = n
+	q.unsettle()
+}
+
+// Capacity is how many processors the cluster has.
+func (q *Queue) Capacity() int { return q.capacity }
+
+// Free is how many of them no job holds.
+func (q *Queue) Free() int { return max(q.free+q.ending, 0) }
+
+// Len is how many jobs wait.
+func (q *Queue) Len() int { return q.queued + q.coming }
+
+// Running is how many jobs run.
+func (q *Queue) Running() int { return q.active }
+
+// end takes the processors back at once if that was to be expected, and else
+// when the turn of the event has come.
+func (q *Queue) end(now core.Time, at int32) {
+	q.active--
+	j := &q.jobs[at]
+	punctual := endOf(q.running.nodes[j.leaf].hi) <= now
+	switch {
+	case q.opts.OncePerInstant:
+		q.release(at)
+	case punctual && !q.opts.EndsInTurn:
+		if q.punctual == 0 || j.seq < q.punctual {
+			q.punctual = j.seq
+		}
+		q.release(at)
+	default:
+		j.state = ending
+		q.ending += j.procs
+		q.ends = append(q.ends, at)
+	}
+}
+
+// release gives the processors of a job back.
+func (q *Queue) release(at int32) {
+	j := &q.jobs[at]
+	q.running.drop(j.leaf)
+	q.free += j.procs
+	q.drop(at)
+	q.unsettle()
+}
+
+// start gives a job its processors.
+func (q *Queue) start(now core.Time, at int32) {
+	j := &q.jobs[at]
+	q.seq++
+	j.state, j.seq = active, q.seq
+	j.leaf = q.running.add(now.Add(j.estimate), j.seq, j.procs, at)
+	q.free -= j.procs
+	q.active++
+	q.started = append(q.started, j.id)
+}
+
+// enqueue appends a job to the queue.
+func (q *Queue) enqueue(at int32) {
+	j := &q.jobs[at]
+	j.state, j.next, j.prev = queued, none, q.tail
+	q.queued++
+	if q.tail == none {
+		q.head, q.tail = at, at
+		q.known = false
+		return
+	}
+	q.jobs[q.tail].next = at
+	q.tail = at
+	if q.policy != FCFS {
+		q.behind.add(q.jobs, at)
+	}
+}
+
+// unqueue takes a job out of the queue; after the head the next one is head.
+func (q *Queue) unqueue(at int32) {
+	j := &q.jobs[at]
+	q.queued--
+	if j.next != none {
+		q.jobs[j.next].prev = j.prev
+	} else {
+		q.tail = j.prev
+	}
+	if j.prev != none {
+		q.jobs[j.prev].next = j.next
+		if q.policy != FCFS {
+			q.behind.drop(q.jobs, at)
+		}
+		return
+	}
+	q.head = j.next
+	if q.head != none && q.policy != FCFS {
+		q.behind.drop(q.jobs, q.head)
+	}
+	q.unsettle()
+}
+
+func (q *Queue) alloc(j Job) int32 {
+	var at int32
+	if n := len(q.spare); n > 0 {
+		at, q.spare = q.spare[n-1], q.spare[:n-1]
+	} else {
+		if len(q.jobs) == math.MaxInt32 {
+			panic("localq: more than 2³¹ jobs at a time")
+		}
+		at = int32(len(q.jobs))
+		q.jobs = append(q.jobs, job{})
+	}
+	q.seq++
+	q.jobs[at] = job{shape: shape{j.Procs, max(j.Estimate, 0)}, id: j.ID, seq: q.seq, state: arriving}
+	return at
+}
+
+func (q *Queue) drop(at int32) {
+	q.jobs[at].state = gone
+	q.spare = append(q.spare, at)
+}

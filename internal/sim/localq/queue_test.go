@@ -1,0 +1,154 @@
+package localq
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+)
+
+// TestTheFastQueueDoesExactlyWhatItsSimpleTwinDoes plays the same random life
+// of a cluster on both: jobs end before, at and after their estimates, are
+// cancelled in any state, hosts fail and join.
+func TestTheFastQueueDoesExactlyWhatItsSimpleTwinDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { newPair(t).live() })
+}
+
+// FuzzQueue is the same with the fuzzer choosing.
+func FuzzQueue(f *testing.F) {
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { newPair(t).live() }))
+}
+
+// pair is a queue, its twin, and what has been done to both.
+type pair struct {
+	t     *rapid.T
+	queue *Queue
+	twin  *twin
+	now   core.Time
+	next  int64
+	alive []int64 // all ever submitted
+	runs  []int64 // all ever started
+}
+
+func newPair(t *rapid.T) *pair {
+	b := rapid.Bool()
+	opts := Options{
+		OncePerInstant: b.Draw(t, "once per instant"), EndsFirst: b.Draw(t, "ends first"),
+		EndsInTurn: b.Draw(t, "ends in turn"), ExtraInOrder: b.Draw(t, "extra in order"),
+	}
+	policy := rapid.SampledFrom([]Policy{FCFS, EASY, SJBF}).Draw(t, "policy")
+	return &pair{
+		t: t, queue: New(policy, 8, opts), twin: newTwin(policy, 8, opts),
+		now: core.Time(rapid.Int64Range(-3, 3).Draw(t, "now")),
+	}
+}
+
+func (p *pair) live() {
+	for range p.draw(1, 60, "steps") {
+		for range p.draw(0, 3, "events") {
+			p.event()
+		}
+		if p.draw(0, 3, "ask") == 0 {
+			p.ask()
+		}
+		p.schedule()
+		p.now += core.Time(p.draw(0, 4, "pause"))
+	}
+}
+
+func (p *pair) draw(low, high int, what string) int {
+	return rapid.IntRange(low, high).Draw(p.t, what)
+}
+
+// drawJob takes few sizes and few times, so that ties are the rule.
+func (p *pair) drawJob() Job {
+	estimate := time.Duration(p.draw(0, 8, "estimate"))
+	if p.draw(0, 20, "odd") == 0 {
+		estimate = rapid.SampledFrom([]time.Duration{1 << 62, 1<<63 - 1}).Draw(p.t, "odd estimate")
+	}
+	return Job{ID: p.next, Procs: p.draw(1, 9, "procs"), Estimate: estimate}
+}
+
+func (p *pair) event() {
+	pick := func(ids []int64) int64 { return ids[p.draw(0, len(ids)-1, "which")] }
+	switch kind := p.draw(0, 19, "event"); {
+	case kind < 12 || len(p.alive) == 0:
+		j := p.drawJob()
+		if err := p.queue.Submit(p.now, j); err != nil {
+			p.t.Fatal(err)
+		}
+		_ = p.twin.Submit(p.now, j) // takes everything
+		p.alive = append(p.alive, p.next)
+		p.next++
+	case kind < 14:
+		id := pick(p.alive)
+		if got, want := p.queue.Cancel(p.now, id), p.twin.Cancel(p.now, id); got != want {
+			p.t.Fatalf("cancelling %d: %v, want %v", id, got, want)
+		}
+	case kind < 15:
+		n := p.draw(0, 12, "capacity")
+		p.queue.SetCapacity(p.now, n)
+		p.twin.SetCapacity(p.now, n)
+	case len(p.runs) > 0:
+		id := pick(p.runs)
+		if got, want := p.queue.End(p.now, id), p.twin.End(p.now, id); got != want {
+			p.t.Fatalf("ending %d: %v, want %v", id, got, want)
+		}
+	}
+}
+
+func (p *pair) ask() {
+	j := p.drawJob()
+	got := p.queue.EstimateStart(p.now, j.Procs, j.Estimate)
+	if want := p.twin.EstimateStart(p.now, j.Procs, j.Estimate); got != want {
+		p.t.Fatalf("%+v would start at %d, want %d", j, got, want)
+	}
+}
+
+func (p *pair) schedule() {
+	free := p.queue.Free()
+	got := slices.Clone(p.queue.Schedule(p.now))
+	if want := p.twin.Schedule(p.now); !slices.Equal(got, want) {
+		p.t.Fatalf("at %d:\n%s", p.now, cmp.Diff(want, got))
+	}
+	if len(got) == 0 && p.queue.Free() != free {
+		p.t.Fatalf("%d free before, %d after nothing started", free, p.queue.Free())
+	}
+	p.runs = append(p.runs, got...)
+	if p.queue.Free() != max(p.twin.free(), 0) || p.queue.Len() != p.twin.Len() || p.queue.Running() != len(p.twin.running) {
+		p.t.Fatalf("free %d, waiting %d, running %d; want %d, %d, %d", p.queue.Free(), p.queue.Len(), p.queue.Running(),
+			p.twin.free(), p.twin.Len(), len(p.twin.running))
+	}
+}
+
+// A long queue, where the tries are deep.
+func TestHeavyLoadGivesTheTwinsSchedule(t *testing.T) {
+	for _, policy := range []Policy{FCFS, EASY, SJBF} {
+		for _, exact := range []bool{false, true} {
+			for seed, load := range []float64{0.8, 1.1, 3} {
+				jobs := workload(uint64(seed), 1500, 100, load, exact)
+				for i := 0; i < len(jobs); i += 17 {
+					jobs[i].run += jobs[i].estimate // runs on beyond its estimate
+				}
+				for _, opts := range []Options{{}, {OncePerInstant: true}, {ExtraInOrder: true, EndsFirst: true, EndsInTurn: true}} {
+					sameAsTwin(t, policy, opts, jobs)
+				}
+			}
+		}
+	}
+}
+
+func sameAsTwin(t *testing.T, policy Policy, opts Options, jobs []traced) {
+	t.Helper()
+	got := replay(t, New(policy, 100, opts), jobs)
+	want := replay(t, newTwin(policy, 100, opts), jobs)
+	for i := range got {
+		if got[i] != want[i] || got[i] == core.Never {
+			t.Fatalf("%v %+v: job %d starts at %v, want %v", policy, opts, i, got[i], want[i])
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package localq
+
+import "math/bits"
+
+// none marks a link that leads nowhere.
+const none = int32(-1)
+
+// trie is a binary Patricia trie over keys of 128 bits: an ordered set of
+// leaves in which every inner node knows the first bit where its two sides
+// differ. Its shape depends on the keys alone, so it needs neither rotations
+// nor random numbers. Each node carries a summary S of the leaves below; the
+// owner of the trie keeps it up to date along the way to the root.
+type trie[S any] struct {
+	nodes []trieNode[S]
+	root  int32
+	spare int32 // unused nodes, linked by up
+}
+
+type trieNode[S any] struct {
+	hi, lo  uint64 // the key; in an inner node one that agrees with all below down to bit
+	kid     [2]int32
+	up      int32
+	bit     int16 // 127 is the highest bit of hi, 0 the lowest of lo; isLeaf in a leaf
+	summary S
+}
+
+const isLeaf = int16(-1)
+
+func newTrie[S any]() trie[S] { return trie[S]{root: none, spare: none} }
+
+// copyFrom makes t equal to o, with memory of its own.
+func (t *trie[S]) copyFrom(o *trie[S]) {
+	t.nodes = append(t.nodes[:0], o.nodes...)
+	t.root, t.spare = o.root, o.spare
+}
+
+// insert adds a leaf for a key that is not there yet. The summaries of the
+// leaf and of all above it are left to the caller.
+func (t *trie[S]) insert(hi, lo uint64) (leaf int32) {
+	leaf = t.alloc()
+	n := &t.nodes[leaf]
+	n.hi, n.lo, n.bit, n.up = hi, lo, isLeaf, none
+	if t.root == none {
+		t.root = leaf
+		return leaf
+	}
+	at := t.root
+	for t.nodes[at].bit != isLeaf {
+		at = t.nodes[at].kid[bitOf(hi, lo, t.nodes[at].bit)]
+	}
+	bit := firstDifference(hi, lo, t.nodes[at].hi, t.nodes[at].lo)
+	for up := t.nodes[at].up; up != none && t.nodes[up].bit < bit; up = t.nodes[at].up {
+		at = up
+	}
+	t.fork(at, leaf, bit)
+	return leaf
+}
+
+// fork puts an inner node above at, with leaf on its other side.
+func (t *trie[S]) fork(at, leaf int32, bit int16) {
+	inner := t.alloc()
+	n, l := &t.nodes[inner], &t.nodes[leaf]
+	n.hi, n.lo, n.bit, n.up = l.hi, l.lo, bit, t.nodes[at].up
+	side := bitOf(l.hi, l.lo, bit)
+	n.kid[side], n.kid[1-side] = leaf, at
+	t.relink(n.up, at, inner)
+	t.nodes[at].up, l.up = inner, inner
+}
+
+// remove takes a leaf out, and the inner node above it, which forks no more.
+// It returns the node from which on summaries have changed, or none.
+func (t *trie[S]) remove(leaf int32) (changed int32) {
+	inner := t.nodes[leaf].up
+	t.free(leaf)
+	if inner == none {
+		t.root = none
+		return none
+	}
+	n := &t.nodes[inner]
+	sibling := n.kid[0]
+	if sibling == leaf {
+		sibling = n.kid[1]
+	}
+	changed = n.up
+	t.nodes[sibling].up = changed
+	t.relink(changed, inner, sibling)
+	t.free(inner)
+	return changed
+}
+
+// relink makes up, or the root, lead to now instead of to before.
+func (t *trie[S]) relink(up, before, now int32) {
+	switch {
+	case up == none:
+		t.root = now
+	case t.nodes[up].kid[0] == before:
+		t.nodes[up].kid[0] = now
+	default:
+		t.nodes[up].kid[1] = now
+	}
+}
+
+func (t *trie[S]) alloc() int32 {
+	if t.spare != none {
+		at := t.spare
+		t.spare = t.nodes[at].up
+		return at
+	}
+	t.nodes = append(t.nodes, trieNode[S]{})
+	return int32(len(t.nodes) - 1)
+}
+
+func (t *trie[S]) free(at int32) {
+	t.nodes[at].up = t.spare
+	t.spare = at
+}
+
+func bitOf(hi, lo uint64, bit int16) int {
+	if bit >= 64 {
+		return int(hi >> (bit - 64) & 1)
+	}
+	return int(lo >> bit & 1)
+}
+
+func firstDifference(hi, lo, hi2, lo2 uint64) int16 {
+	if d := hi ^ hi2; d != 0 {
+		return int16(63 + bits.Len64(d))
+	}
+	return int16(bits.Len64(lo^lo2) - 1)
+}
