@@ -2,6 +2,7 @@ package platform
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -86,7 +87,7 @@ func (g *simGrid) platform(e *element) {
 			g.ignore("<" + child.name + "> is not imported: jobs come from traces and scenarios")
 		default:
 			if !g.ignoreTraces(child) {
-				g.misplaced(child, nil, "zone", "cluster", "config", "trace", "trace_connect", "actor")
+				g.misplaced(child, "<platform>", "zone", "cluster", "config", "trace", "trace_connect", "actor")
 			}
 		}
 		if g.failed() {
@@ -105,11 +106,7 @@ func (g *simGrid) ignoreTraces(e *element) bool {
 }
 
 // misplaced reports an element that cannot stand where it does.
-func (g *simGrid) misplaced(e *element, z *zone, known ...string) {
-	where := "in <platform>"
-	if z != nil {
-		where = fmt.Sprintf("in zone %s with routing %s", z.name, z.routing)
-	}
+func (g *simGrid) misplaced(e *element, where string, known ...string) {
 	switch {
 	case strings.HasPrefix(e.name, "bypass"):
 		g.fail(e.line, "<"+e.name+">", "", "ordinary routes; exceptions to them are not imported")
@@ -117,8 +114,8 @@ func (g *simGrid) misplaced(e *element, z *zone, known ...string) {
 		g.fail(e.line, "<include>", e.attrs["file"], "one file; SimGrid itself no longer reads includes")
 	case strings.HasPrefix(e.name, "storage"), e.name == "mount":
 		g.fail(e.line, "<"+e.name+">", "", "no storage; SimGrid itself no longer reads it")
-	case contains(elementNames, e.name):
-		g.fail(e.line, "<"+e.name+">", "", "nothing of this kind "+where)
+	case slices.Contains(elementNames, e.name):
+		g.fail(e.line, "<"+e.name+">", "", "nothing of this kind in "+where)
 	default:
 		g.fail(e.line, "<"+e.name+">", "", unknown("element", e.name, known))
 	}
@@ -126,15 +123,6 @@ func (g *simGrid) misplaced(e *element, z *zone, known ...string) {
 
 var elementNames = strings.Fields("platform config zone AS cluster cabinet peer host disk router link backbone " +
 	"host_link link_ctn route zoneRoute ASroute trace trace_connect actor process argument prop random")
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
-}
 
 // claim makes sure that a host, router or zone has a name of its own.
 func (g *simGrid) claim(line int, field, name string) {

@@ -34,7 +34,7 @@ func (g *simGrid) declareCluster(parent *zone, e *element) *zone {
 		"limiter_link", "loopback_bw", "loopback_lat")
 	for _, child := range e.children {
 		if child.name != "prop" {
-			g.misplaced(child, nil, "prop")
+			g.misplaced(child, "<cluster>", "prop")
 		}
 	}
 	z := g.newZone(parent, e, "Cluster")
@@ -108,12 +108,18 @@ func (g *simGrid) clusterLink(e *element, bw, lat string) Link {
 	return l
 }
 
+// asked tells whether a link that a cluster need not have is described; a
+// latency of 0 alone does not.
+func (g *simGrid) asked(e *element, bw, lat string) bool {
+	return e.attrs[bw] != "" || e.attrs[lat] != "" && g.quantity(e, lat, inMs, true) > 0
+}
+
 func (g *simGrid) ownLinks(z *zone, e *element, numbers []int) clusterLinks {
 	name := func(suffix string) func(int) string {
 		return func(i int) string { return z.name + "_link_" + strconv.Itoa(numbers[i]) + suffix }
 	}
 	var own clusterLinks
-	if e.attrs["loopback_bw"] != "" || e.attrs["loopback_lat"] != "" {
+	if g.asked(e, "loopback_bw", "loopback_lat") {
 		l := g.clusterLink(e, "loopback_bw", "loopback_lat")
 		l.Shared = false
 		own.loop = g.addLinks(e.line, len(numbers), l, false, name("_loopback"))
@@ -157,7 +163,7 @@ func (g *simGrid) newFlat(s clusterShape, numbers []int) *flatTable {
 	t.cable = g.addLinks(s.e.line, s.hosts, s.cable, s.split, func(i int) string {
 		return s.z.name + "_link_" + strconv.Itoa(numbers[i])
 	})
-	if s.e.attrs["bb_bw"] != "" || s.e.attrs["bb_lat"] != "" {
+	if g.asked(s.e, "bb_bw", "bb_lat") {
 		l := g.clusterLink(s.e, "bb_bw", "bb_lat")
 		l.Shared = g.policy(s.e, "bb_sharing_policy", "SHARED", "SHARED", "FATPIPE") == "SHARED"
 		t.backbone = g.addLinks(s.e.line, 1, l, false, func(int) string { return s.z.name + "_backbone" })

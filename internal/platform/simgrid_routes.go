@@ -122,7 +122,7 @@ func (g *simGrid) enter(z *zone, e *element, src, dst int, there, back leg) {
 func (g *simGrid) readLinks(e *element) (there, back []int) {
 	for _, child := range e.children {
 		if child.name != "link_ctn" {
-			g.misplaced(child, nil, "link_ctn")
+			g.misplaced(child, "<"+e.name+">", "link_ctn")
 			return nil, nil
 		}
 		g.check(child, "id!", "direction")

@@ -32,6 +32,9 @@ type xmlFile struct {
 // fetched, and no entities but XML's own five are known.
 func (x *xmlFile) tree(data []byte) *element {
 	dec := xml.NewDecoder(bytes.NewReader(data))
+	dec.CharsetReader = func(charset string, _ io.Reader) (io.Reader, error) {
+		return nil, fmt.Errorf("the file says that it is in %s", charset)
+	}
 	var open []*element
 	var root *element
 	for {

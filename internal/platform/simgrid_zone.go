@@ -143,7 +143,7 @@ func (g *simGrid) declareMember(z *zone, star *starTable, e *element) {
 		// Routes are read when everything is declared.
 	case g.ignoreTraces(e):
 	default:
-		g.misplaced(e, z, "zone", "cluster", "host", "router", "link", "route", "zoneRoute")
+		g.misplaced(e, "zone "+z.name+" with routing "+z.routing, "zone", "cluster", "host", "router", "link", "route", "zoneRoute")
 	}
 }
 
@@ -156,7 +156,7 @@ func (g *simGrid) declareHost(z *zone, e *element) {
 		case "disk":
 			g.ignore("<disk> is not imported: files are read and written at no cost")
 		default:
-			g.misplaced(child, z, "prop", "disk")
+			g.misplaced(child, "<host>", "prop", "disk")
 		}
 	}
 	g.ignoreProfiles(e)

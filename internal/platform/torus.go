@@ -2,6 +2,7 @@ package platform
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -22,6 +23,8 @@ func (g *simGrid) newTorus(s clusterShape) table {
 		g.wrong(s.e, "topo_parameters", fmt.Sprintf("sizes such as 3,2,2 whose product is the number of nodes, %d", s.hosts))
 		return nil
 	}
+	// Nothing is routed in a dimension of size 1.
+	dims = slices.DeleteFunc(dims, func(n int) bool { return n == 1 })
 	t := &torusTable{clusterLinks: s.own, hosts: s.hosts, dims: dims}
 	t.cable = g.addLinks(s.e.line, s.hosts*len(dims), s.cable, s.split, func(i int) string {
 		node := i / len(dims)

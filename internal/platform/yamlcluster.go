@@ -102,6 +102,10 @@ func (g *gridFile) hostFields(h *Host) []field {
 // readHosts reads a number of equal hosts, or a list of hosts.
 func (g *gridFile) readHosts(c *clusterSpec, path string) {
 	n := g.open(c.hosts)
+	if n.Kind == yaml.MappingNode || n.Tag == "!!null" {
+		g.fail(n.Line, path, show(n), "a number of hosts, or a list of {name, cores, speed, memory}")
+		return
+	}
 	if n.Kind != yaml.SequenceNode {
 		count := g.whole(n, path, 1, maxHosts)
 		if g.count(n, path, count, count*c.each.Cores); g.failed() {

@@ -12,15 +12,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxYAMLNodes bounds how many values are looked at, counting those behind an
-// alias every time: small files can describe very many.
-const maxYAMLNodes = 5_000_000
+// aliasBudget bounds how many values aliases may repeat: a small file could
+// describe very many. A value that is written out takes a byte at least, so the
+// size of the file bounds the others.
+const aliasBudget = 100_000
 
 // A yamlFile reads values with their positions. It reports the first mistake
 // and returns zero values from then on.
 type yamlFile struct {
 	*report
-	seen int
+	left int // values that may still be looked at
 }
 
 // A field is a key of a mapping and what to do with its value.
@@ -31,6 +32,7 @@ type field struct {
 
 // document is the top mapping of the only document in data.
 func (y *yamlFile) document(data []byte) *yaml.Node {
+	y.left = len(data) + aliasBudget
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	if err := dec.Decode(&doc); err != nil {
@@ -46,7 +48,7 @@ func (y *yamlFile) document(data []byte) *yaml.Node {
 		y.syntax(err)
 		return nil
 	}
-	if len(doc.Content) == 0 {
+	if len(doc.Content) == 0 || doc.Content[0].Tag == "!!null" {
 		y.fail(0, "", "", "a platform description; the file is empty")
 		return nil
 	}
@@ -73,8 +75,8 @@ func (y *yamlFile) open(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	if y.seen++; y.seen > maxYAMLNodes {
-		y.fail(n.Line, "", "", fmt.Sprintf("at most %d values, counting those behind aliases", maxYAMLNodes))
+	if y.left--; y.left < 0 {
+		y.fail(n.Line, "", "", fmt.Sprintf("at most %d values behind aliases", aliasBudget))
 	}
 	return n
 }
@@ -138,9 +140,9 @@ func (y *yamlFile) whole(n *yaml.Node, path string, from, to int) int {
 // number reads a decimal number: above 0 and up to most, or from 0 if zero is
 // allowed.
 func (y *yamlFile) number(n *yaml.Node, path string, zero bool, most float64) float64 {
-	want := fmt.Sprintf("a number above 0 and up to %g", most)
+	want := "a number above 0 and up to " + strconv.FormatFloat(most, 'f', -1, 64)
 	if zero {
-		want = fmt.Sprintf("a number from 0 to %g", most)
+		want = "a number from 0 to " + strconv.FormatFloat(most, 'f', -1, 64)
 	}
 	s := y.scalar(n, path, want)
 	v, ok := parseNumber(s)
