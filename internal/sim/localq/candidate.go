@@ -14,13 +14,13 @@ type room struct {
 }
 
 // has says whether a job of that shape may start.
-func (r *room) has(s shape) bool {
-	return s.procs <= r.extra || s.procs <= r.free && s.estimate <= r.window
+func (r *room) has(procs int32, estimate time.Duration) bool {
+	return int(procs) <= r.extra || int(procs) <= r.free && estimate <= r.window
 }
 
-// search looks for the first job in a part of the plane of shapes.
+// search looks for the first job for which there is room.
 type search struct {
-	nodes   []trieNode[shapes]
+	*waiting
 	room    room
 	best    rank
 	at      int32 // a subtree all of which fits and that holds the best job
@@ -29,35 +29,27 @@ type search struct {
 
 // candidate is the first waiting job for which there is room, or none.
 func (w *waiting) candidate(r room) int32 {
-	s := search{nodes: w.nodes, room: r, best: rank{estimate: math.MaxInt64, seq: math.MaxInt64}, at: none}
-	return w.classOf(s.run(w.root))
+	s := search{waiting: w, room: r, best: rank{math.MaxInt64, math.MaxInt64}, at: none}
+	return s.run()
 }
 
-// run returns the leaf of the best job below root, or none.
-func (s *search) run(root int32) int32 {
-	if root == none {
+func (s *search) run() (job int32) {
+	if s.root == none {
 		return none
 	}
-	s.visit(root)
+	s.visit(s.root)
 	if s.at == none {
 		return none
 	}
 	at := s.at
 	for s.nodes[at].bit != isLeaf {
-		n := &s.nodes[at]
-		at = n.kid[0]
-		if s.nodes[at].summary.first != s.best {
-			at = n.kid[1]
+		kid := s.nodes[at].kid
+		at = kid[0]
+		if s.nodes[at].summary.seq != s.best.seq {
+			at = kid[1]
 		}
 	}
-	return at
-}
-
-func (w *waiting) classOf(leaf int32) int32 {
-	if leaf == none {
-		return none
-	}
-	return w.classes[w.nodes[leaf].lo].first
+	return s.nodes[at].kid[firstJob]
 }
 
 // visit prunes a subtree if it holds nothing better than the best so far, or
@@ -68,15 +60,16 @@ func (s *search) visit(at int32) {
 	s.visited++
 	n := &s.nodes[at]
 	sum := &n.summary
-	if !sum.first.before(s.best) || !s.room.has(sum.min) {
+	first := sum.first(s.byTime)
+	if !first.before(s.best) || !s.room.has(sum.minProcs, sum.minTime) {
 		return
 	}
-	if s.room.has(sum.max) {
-		s.best, s.at = sum.first, at
+	if s.room.has(sum.maxProcs, sum.maxTime) {
+		s.best, s.at = first, at
 		return
 	}
 	near, far := n.kid[0], n.kid[1]
-	if s.nodes[far].summary.first.before(s.nodes[near].summary.first) {
+	if s.nodes[far].summary.first(s.byTime).before(s.nodes[near].summary.first(s.byTime)) {
 		near, far = far, near
 	}
 	s.visit(near)
@@ -85,6 +78,6 @@ func (s *search) visit(at int32) {
 
 // narrowest is the fewest processors that a waiting job needs; at least one
 // job must wait.
-func (w *waiting) narrowest() int { return w.nodes[w.root].summary.min.procs }
+func (w *waiting) narrowest() int { return int(w.nodes[w.root].summary.minProcs) }
 
 func (w *waiting) empty() bool { return w.root == none }

@@ -1,6 +1,7 @@
 package localq
 
 import (
+	"math"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -14,10 +15,10 @@ import (
 // For all others the schedule is played forward on a copy, so the cost grows
 // with the queue and the running jobs; nothing of the queue itself changes.
 func (q *Queue) EstimateStart(now core.Time, procs int, estimate time.Duration) core.Time {
-	if procs < 1 || procs > q.capacity {
+	if procs < 1 || procs > min(q.capacity, math.MaxInt32) {
 		return core.Never
 	}
-	s := shape{procs, max(estimate, 0)}
+	s := shape{int32(procs), max(estimate, 0)}
 	if q.startsAtOnce(now, s) {
 		return now
 	}
@@ -26,11 +27,11 @@ func (q *Queue) EstimateStart(now core.Time, procs int, estimate time.Duration) 
 	}
 	f := q.forecast
 	f.copyFrom(q)
-	return f.playUntil(now, f.alloc(Job{Procs: s.procs, Estimate: s.estimate}))
+	return f.playUntil(now, f.alloc(Job{Procs: procs, Estimate: estimate}))
 }
 
 func (q *Queue) startsAtOnce(now core.Time, s shape) bool {
-	if !q.settled || len(q.arrivals) > 0 || len(q.ends) > 0 || s.procs > q.free || q.overdue(now) {
+	if !q.settled || len(q.arrivals) > 0 || len(q.ends) > 0 || int(s.procs) > q.free || q.overdue(now) {
 		return false
 	}
 	return q.head == none || q.policy != FCFS && q.backfills(now, s)
@@ -70,7 +71,8 @@ func (q *Queue) copyFrom(o *Queue) {
 	arrivals, ends, started := q.arrivals, q.ends, q.started
 	*q = *o
 	q.behind, q.running = behind, run
-	q.behind.copyFrom(&o.behind)
+	q.behind.copyFrom(&o.behind.trie)
+	q.behind.byTime = o.behind.byTime
 	q.running.copyFrom(&o.running.trie)
 	q.jobs = append(jobs[:0], o.jobs...)
 	q.spare = append(spare[:0], o.spare...)

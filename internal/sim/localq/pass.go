@@ -82,7 +82,7 @@ func (q *Queue) arrive(now core.Time, at int32) {
 	}
 	j := &q.jobs[at]
 	switch {
-	case j.procs > q.free:
+	case int(j.procs) > q.free:
 	case q.head == none:
 		q.start(now, at)
 		return
@@ -96,7 +96,7 @@ func (q *Queue) arrive(now core.Time, at int32) {
 // pass starts every job that may start now.
 func (q *Queue) pass(now core.Time) {
 	q.passed = true
-	for q.head != none && q.jobs[q.head].procs <= q.free {
+	for q.head != none && int(q.jobs[q.head].procs) <= q.free {
 		at := q.head
 		q.unqueue(at)
 		q.start(now, at)
@@ -120,7 +120,7 @@ func (q *Queue) pass(now core.Time) {
 func (q *Queue) backfill(now core.Time, at int32) {
 	j := &q.jobs[at]
 	if j.estimate > q.window(now) {
-		q.extra -= j.procs
+		q.extra -= int(j.procs)
 	}
 	q.start(now, at)
 	if q.opts.ExtraInOrder {
@@ -130,7 +130,7 @@ func (q *Queue) backfill(now core.Time, at int32) {
 
 func (q *Queue) backfills(now core.Time, s shape) bool {
 	r := q.room(now)
-	return r.has(s)
+	return r.has(s.procs, s.estimate)
 }
 
 func (q *Queue) room(now core.Time) room {
@@ -154,7 +154,7 @@ func (q *Queue) reserve(now core.Time) {
 	if q.known {
 		return
 	}
-	need := q.jobs[q.head].procs - q.free
+	need := int(q.jobs[q.head].procs) - q.free
 	shadow, released := q.running.reach(need)
 	if shadow < now {
 		shadow = now // jobs beyond their estimate are expected to end now

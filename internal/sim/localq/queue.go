@@ -90,11 +90,10 @@ type job struct {
 	id         int64
 	seq        int64 // order of submission; of the start once it runs
 	next, prev int32 // in the queue
-	leaf       int32 // in running
+	leaf       int32 // in behind or in running
 	state      state
 
-	class                    int32
-	nextInClass, prevInClass int32
+	nextInClass, prevInClass int32 // see waiting
 }
 
 type state uint8
@@ -112,16 +111,17 @@ func New(policy Policy, capacity int, opts Options) *Queue {
 	return &Queue{
 		policy: policy, opts: opts, capacity: capacity, free: capacity,
 		ids: make(map[int64]int32), head: none, tail: none,
-		behind: newWaiting(policy == SJBF), running: running{newTrie[held]()},
+		behind: waiting{newTrie[shapes](), policy == SJBF}, running: running{newTrie[int]()},
 		settled: true,
 	}
 }
 
 // Submit puts a job at the end of the queue. It is an error if the job needs
-// no processors or if its ID is that of a queued or running job. A job that
-// needs more than the capacity is queued, and waits until there is more.
+// no processors, or 2³¹ and more, or if its ID is that of a queued or running
+// job. A job that needs more than the capacity is queued, and waits until
+// there is more.
 func (q *Queue) Submit(_ core.Time, j Job) error {
-	if j.Procs < 1 {
+	if j.Procs < 1 || j.Procs > math.MaxInt32 {
 		return fmt.Errorf("job %d needs %d processors", j.ID, j.Procs)
 	}
 	if _, known := q.ids[j.ID]; known {
@@ -204,7 +204,7 @@ func (q *Queue) end(now core.Time, at int32) {
 		q.release(at)
 	default:
 		j.state = ending
-		q.ending += j.procs
+		q.ending += int(j.procs)
 		q.ends = append(q.ends, at)
 	}
 }
@@ -213,7 +213,7 @@ func (q *Queue) end(now core.Time, at int32) {
 func (q *Queue) release(at int32) {
 	j := &q.jobs[at]
 	q.running.drop(j.leaf)
-	q.free += j.procs
+	q.free += int(j.procs)
 	q.drop(at)
 	q.unsettle()
 }
@@ -223,8 +223,8 @@ func (q *Queue) start(now core.Time, at int32) {
 	j := &q.jobs[at]
 	q.seq++
 	j.state, j.seq = active, q.seq
-	j.leaf = q.running.add(now.Add(j.estimate), j.seq, j.procs, at)
-	q.free -= j.procs
+	j.leaf = q.running.add(now.Add(j.estimate), j.seq, int(j.procs), at)
+	q.free -= int(j.procs)
 	q.active++
 	q.started = append(q.started, j.id)
 }
@@ -281,7 +281,7 @@ func (q *Queue) alloc(j Job) int32 {
 		q.jobs = append(q.jobs, job{})
 	}
 	q.seq++
-	q.jobs[at] = job{shape: shape{j.Procs, max(j.Estimate, 0)}, id: j.ID, seq: q.seq, state: arriving}
+	q.jobs[at] = job{shape: shape{int32(j.Procs), max(j.Estimate, 0)}, id: j.ID, seq: q.seq, state: arriving}
 	return at
 }
 

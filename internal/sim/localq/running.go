@@ -3,15 +3,9 @@ package localq
 import "github.com/godwit-hpc/godwit/internal/core"
 
 // running is the set of running jobs by expected end, those of the same end
-// by start.
-type running struct{ trie[held] }
-
-// held is the processors that the jobs of a subtree hold; in a leaf also
-// which job it is.
-type held struct {
-	procs int
-	job   int32
-}
+// by start. The summary of a subtree is the processors that its jobs hold;
+// the first number of a leaf is its job.
+type running struct{ trie[int] }
 
 // endKey keeps the order of times in unsigned numbers.
 func endKey(t core.Time) uint64 { return uint64(t) ^ 1<<63 }
@@ -21,25 +15,25 @@ func endOf(key uint64) core.Time { return core.Time(key ^ 1<<63) }
 // add takes up a job that holds procs until end; seq sets it apart from
 // others with the same end.
 func (r *running) add(end core.Time, seq int64, procs int, job int32) (leaf int32) {
-	leaf = r.insert(endKey(end), uint64(seq))
-	r.nodes[leaf].summary = held{procs: procs, job: job}
+	leaf, _ = r.insert(endKey(end), uint64(seq))
+	r.nodes[leaf].summary, r.nodes[leaf].kid[0] = procs, job
 	at := r.nodes[leaf].up
 	if at == none {
 		return leaf
 	}
 	n := &r.nodes[at] // new, and so without a sum yet
-	n.summary.procs = r.nodes[n.kid[0]].summary.procs + r.nodes[n.kid[1]].summary.procs
+	n.summary = r.nodes[n.kid[0]].summary + r.nodes[n.kid[1]].summary
 	for at = n.up; at != none; at = r.nodes[at].up {
-		r.nodes[at].summary.procs += procs
+		r.nodes[at].summary += procs
 	}
 	return leaf
 }
 
 // drop takes a job out.
 func (r *running) drop(leaf int32) {
-	procs := r.nodes[leaf].summary.procs
+	procs := r.nodes[leaf].summary
 	for at := r.remove(leaf); at != none; at = r.nodes[at].up {
-		r.nodes[at].summary.procs -= procs
+		r.nodes[at].summary -= procs
 	}
 }
 
@@ -48,19 +42,19 @@ func (r *running) drop(leaf int32) {
 // It is core.Never if even all together do not.
 func (r *running) reach(need int) (end core.Time, released int) {
 	at := r.root
-	if at == none || r.nodes[at].summary.procs < need {
+	if at == none || r.nodes[at].summary < need {
 		return core.Never, 0
 	}
 	for r.nodes[at].bit != isLeaf {
 		left := r.nodes[at].kid[0]
-		if sum := released + r.nodes[left].summary.procs; sum >= need {
+		if sum := released + r.nodes[left].summary; sum >= need {
 			at = left
 		} else {
 			released = sum
 			at = r.nodes[at].kid[1]
 		}
 	}
-	return endOf(r.nodes[at].hi), released + r.nodes[at].summary.procs
+	return endOf(r.nodes[at].hi), released + r.nodes[at].summary
 }
 
 // releasedBy is the processors of all jobs expected to end by t.
@@ -74,14 +68,14 @@ func (r *running) releasedBy(t core.Time) (procs int) {
 		}
 		switch {
 		case key >= n.hi|below:
-			return procs + n.summary.procs
+			return procs + n.summary
 		case key < n.hi&^below:
 			return procs
 		}
 		// Then n is an inner node, and key agrees with it down to its bit.
 		side := bitOf(key, 0, n.bit)
 		if side == 1 {
-			procs += r.nodes[n.kid[0]].summary.procs
+			procs += r.nodes[n.kid[0]].summary
 		}
 		at = n.kid[side]
 	}
@@ -98,5 +92,5 @@ func (r *running) first() (job int32, end core.Time) {
 	for r.nodes[at].bit != isLeaf {
 		at = r.nodes[at].kid[0]
 	}
-	return r.nodes[at].summary.job, endOf(r.nodes[at].hi)
+	return r.nodes[at].kid[0], endOf(r.nodes[at].hi)
 }

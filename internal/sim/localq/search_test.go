@@ -18,7 +18,7 @@ func TestSumsOfExpectedEndsAreThoseOfAPlainList(t *testing.T) {
 		leaf  int32
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		r := running{newTrie[held]()}
+		r := running{newTrie[int]()}
 		var list []entry
 		times := rapid.OneOf(rapid.Int64Range(-5, 20), rapid.SampledFrom([]int64{math.MinInt64, -1 << 40, 1 << 40, math.MaxInt64}))
 		for seq := range int64(rapid.IntRange(0, 60).Draw(t, "steps")) {
@@ -60,7 +60,7 @@ func TestSumsOfExpectedEndsAreThoseOfAPlainList(t *testing.T) {
 func TestTheNextCandidateIsThatOfAPlainList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		byTime := rapid.Bool().Draw(t, "by time")
-		w := newWaiting(byTime)
+		w := waiting{newTrie[shapes](), byTime}
 		var jobs []job
 		in := map[int32]bool{}
 		estimates := rapid.OneOf(rapid.Int64Range(0, 9), rapid.Int64Range(0, math.MaxInt64))
@@ -73,7 +73,7 @@ func TestTheNextCandidateIsThatOfAPlainList(t *testing.T) {
 				}
 			} else {
 				at := int32(len(jobs))
-				s := shape{rapid.IntRange(1, 9).Draw(t, "procs"), time.Duration(estimates.Draw(t, "estimate"))}
+				s := shape{rapid.Int32Range(1, 9).Draw(t, "procs"), time.Duration(estimates.Draw(t, "estimate"))}
 				jobs = append(jobs, job{shape: s, seq: int64(at)})
 				w.add(jobs, at)
 				in[at] = true
@@ -82,7 +82,7 @@ func TestTheNextCandidateIsThatOfAPlainList(t *testing.T) {
 			r := room{free: free, window: time.Duration(estimates.Draw(t, "window")), extra: rapid.IntRange(0, free).Draw(t, "extra")}
 			want := none
 			for at := range int32(len(jobs)) {
-				if in[at] && r.has(jobs[at].shape) && (want == none || w.rankOf(&jobs[at]).before(w.rankOf(&jobs[want]))) {
+				if in[at] && r.has(jobs[at].procs, jobs[at].estimate) && (want == none || rankOf(&jobs[at], byTime).before(rankOf(&jobs[want], byTime))) {
 					want = at
 				}
 			}
@@ -93,25 +93,32 @@ func TestTheNextCandidateIsThatOfAPlainList(t *testing.T) {
 	})
 }
 
+func rankOf(j *job, byTime bool) rank {
+	if byTime {
+		return rank{j.estimate, j.seq}
+	}
+	return rank{0, j.seq}
+}
+
 // mixes are queues of n jobs of which no two have the same shape.
 var mixes = map[string]func(rng *rand.Rand, i, n int) shape{
 	"even": func(rng *rand.Rand, _, _ int) shape {
-		return shape{1 + rng.IntN(100_000), time.Duration(rng.Int64N(1e15))}
+		return shape{1 + rng.Int32N(100_000), time.Duration(rng.Int64N(1e15))}
 	},
 	"few sizes": func(rng *rand.Rand, _, _ int) shape {
 		return shape{1 << rng.IntN(8), time.Duration(rng.Int64N(1e15))}
 	},
 	"even on a logarithmic scale": func(rng *rand.Rand, _, _ int) shape {
-		return shape{int(math.Exp(11 * rng.Float64())), time.Duration(math.Exp(34 * rng.Float64()))}
+		return shape{int32(math.Exp(11 * rng.Float64())), time.Duration(math.Exp(34 * rng.Float64()))}
 	},
 	"the wider the shorter": func(_ *rand.Rand, i, n int) shape {
-		return shape{1 + i, time.Duration(n-i) * time.Second}
+		return shape{int32(1 + i), time.Duration(n-i) * time.Second}
 	},
 	"wide and short, narrow and long": func(rng *rand.Rand, i, _ int) shape {
 		if i%2 == 0 {
-			return shape{5000 + rng.IntN(5000), time.Duration(1 + rng.Int64N(1e12))}
+			return shape{5000 + rng.Int32N(5000), time.Duration(1 + rng.Int64N(1e12))}
 		}
-		return shape{1 + rng.IntN(50), time.Duration(1e14 + rng.Int64N(1e14))}
+		return shape{1 + rng.Int32N(50), time.Duration(1e14 + rng.Int64N(1e14))}
 	},
 }
 
@@ -121,7 +128,7 @@ func TestASearchLooksAtFewNodesWhateverTheMix(t *testing.T) {
 	for name, shapeOf := range mixes {
 		for _, n := range []int{1 << 12, 1 << 14, 1 << 16} {
 			rng := rand.New(rand.NewPCG(1, 2))
-			w := newWaiting(false)
+			w := waiting{newTrie[shapes](), false}
 			jobs := make([]job, n)
 			for i := range jobs {
 				jobs[i] = job{shape: shapeOf(rng, i, n), seq: rng.Int64N(1 << 40)}
@@ -131,13 +138,13 @@ func TestASearchLooksAtFewNodesWhateverTheMix(t *testing.T) {
 			const searches = 2000
 			for i := range searches {
 				a, b := jobs[rng.IntN(n)].shape, jobs[rng.IntN(n)].shape
-				r := room{free: a.procs - i%2, window: b.estimate - 1, extra: min(a.procs-i%2, b.procs) * (i % 3) / 2}
+				r := room{free: int(a.procs) - i%2, window: b.estimate - 1}
+				r.extra = min(r.free, int(b.procs)) * (i % 3) / 2
 				if i%5 == 0 { // just below a job, where there may be none
-					r = room{free: a.procs, window: a.estimate - 1}
+					r = room{free: int(a.procs), window: a.estimate - 1}
 				}
-				r.extra = min(r.extra, r.free)
-				s := search{nodes: w.nodes, room: r, best: rank{math.MaxInt64, math.MaxInt64}, at: none}
-				s.run(w.root)
+				s := search{waiting: &w, room: r, best: rank{math.MaxInt64, math.MaxInt64}, at: none}
+				s.run()
 				most, sum = max(most, s.visited), sum+s.visited
 			}
 			t.Logf("%s, %d jobs: %d nodes on average, %d at most", name, n, sum/searches, most)

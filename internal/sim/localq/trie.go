@@ -17,8 +17,8 @@ type trie[S any] struct {
 }
 
 type trieNode[S any] struct {
-	hi, lo  uint64 // the key; in an inner node one that agrees with all below down to bit
-	kid     [2]int32
+	hi, lo  uint64   // the key; in an inner node one that agrees with all below down to bit
+	kid     [2]int32 // in a leaf two numbers of the owner's
 	up      int32
 	bit     int16 // 127 is the highest bit of hi, 0 the lowest of lo; isLeaf in a leaf
 	summary S
@@ -34,26 +34,34 @@ func (t *trie[S]) copyFrom(o *trie[S]) {
 	t.root, t.spare = o.root, o.spare
 }
 
-// insert adds a leaf for a key that is not there yet. The summaries of the
-// leaf and of all above it are left to the caller.
-func (t *trie[S]) insert(hi, lo uint64) (leaf int32) {
-	leaf = t.alloc()
-	n := &t.nodes[leaf]
-	n.hi, n.lo, n.bit, n.up = hi, lo, isLeaf, none
+// insert adds a leaf for a key, or finds the one that is there. The contents
+// of a new leaf and the summaries above it are left to the caller.
+func (t *trie[S]) insert(hi, lo uint64) (leaf int32, fresh bool) {
 	if t.root == none {
-		t.root = leaf
-		return leaf
+		t.root = t.newLeaf(hi, lo)
+		return t.root, true
 	}
 	at := t.root
 	for t.nodes[at].bit != isLeaf {
 		at = t.nodes[at].kid[bitOf(hi, lo, t.nodes[at].bit)]
 	}
+	if t.nodes[at].hi == hi && t.nodes[at].lo == lo {
+		return at, false
+	}
 	bit := firstDifference(hi, lo, t.nodes[at].hi, t.nodes[at].lo)
 	for up := t.nodes[at].up; up != none && t.nodes[up].bit < bit; up = t.nodes[at].up {
 		at = up
 	}
+	leaf = t.newLeaf(hi, lo)
 	t.fork(at, leaf, bit)
-	return leaf
+	return leaf, true
+}
+
+func (t *trie[S]) newLeaf(hi, lo uint64) int32 {
+	at := t.alloc()
+	n := &t.nodes[at]
+	n.hi, n.lo, n.bit, n.up = hi, lo, isLeaf, none
+	return at
 }
 
 // fork puts an inner node above at, with leaf on its other side.
@@ -100,10 +108,12 @@ func (t *trie[S]) relink(up, before, now int32) {
 	}
 }
 
+// alloc returns a node with an empty summary, so that none above it is taken
+// to be up to date because of what the node once held.
 func (t *trie[S]) alloc() int32 {
-	if t.spare != none {
-		at := t.spare
-		t.spare = t.nodes[at].up
+	if at := t.spare; at != none {
+		var empty S
+		t.spare, t.nodes[at].summary = t.nodes[at].up, empty
 		return at
 	}
 	t.nodes = append(t.nodes, trieNode[S]{})

@@ -8,31 +8,24 @@ import (
 // waiting is the set of backfill candidates. Those of the same shape (same
 // processors, same estimate) can only start in order and so form a class, a
 // list of which only the first job counts: users round their estimates, so
-// there are far fewer classes than jobs. The classes are leaves of a trie
-// over the shape.
+// there are far fewer classes than jobs. The classes are the leaves of a trie
+// over the shape; the two numbers of a leaf are its first and its last job.
 type waiting struct {
 	trie[shapes]
-	classes []class
-	spare   []int32
-	byShape map[shape]int32 // nil in a forecast, where classes only shrink
-	byTime  bool            // the shortest first, instead of the longest waiting
+	byTime bool // the shortest first, instead of the longest waiting
 }
 
 type shape struct {
-	procs    int
+	procs    int32
 	estimate time.Duration
 }
 
-type class struct {
-	shape
-	first, last int32 // jobs
-	leaf        int32
-}
-
-// shapes sums up a subtree: the bounds of its shapes and its first job.
+// shapes sums up a subtree: the bounds of its shapes and the rank of its
+// first job.
 type shapes struct {
-	min, max shape
-	first    rank
+	minProcs, maxProcs int32
+	minTime, maxTime   time.Duration
+	seq                int64
 }
 
 // rank is the order in which candidates are tried: by estimate, which is left
@@ -46,98 +39,54 @@ func (r rank) before(o rank) bool {
 	return r.estimate < o.estimate || r.estimate == o.estimate && r.seq < o.seq
 }
 
-func newWaiting(byTime bool) waiting {
-	return waiting{trie: newTrie[shapes](), byShape: make(map[shape]int32), byTime: byTime}
+// first is the rank of the first job; the shortest has the shortest estimate.
+func (s *shapes) first(byTime bool) rank {
+	if byTime {
+		return rank{s.minTime, s.seq}
+	}
+	return rank{0, s.seq}
 }
 
-func (w *waiting) copyFrom(o *waiting) {
-	w.trie.copyFrom(&o.trie)
-	w.classes = append(w.classes[:0], o.classes...)
-	w.spare = append(w.spare[:0], o.spare...)
-	w.byTime = o.byTime
-}
+const (
+	firstJob = 0
+	lastJob  = 1
+)
 
 // add appends job at, which was submitted after all others.
 func (w *waiting) add(jobs []job, at int32) {
 	j := &jobs[at]
-	c, known := w.byShape[j.shape]
-	if !known {
-		c = w.open(j.shape)
-	}
-	k := &w.classes[c]
-	j.class, j.prevInClass, j.nextInClass = c, k.last, none
-	if k.last != none {
-		jobs[k.last].nextInClass = at
-		k.last = at
+	leaf, fresh := w.insert(spaceCode(j.shape))
+	j.leaf, j.nextInClass, j.prevInClass = leaf, none, none
+	n := &w.nodes[leaf]
+	if !fresh {
+		last := n.kid[lastJob]
+		j.prevInClass, jobs[last].nextInClass = last, at
+		n.kid[lastJob] = at
 		return
 	}
-	k.first, k.last = at, at
-	w.climb(k.leaf, w.rankOf(j))
+	n.kid = [2]int32{at, at}
+	n.summary = shapes{j.procs, j.procs, j.estimate, j.estimate, j.seq}
+	w.renew(n.up)
 }
 
 // drop takes job at out, wherever it stands.
 func (w *waiting) drop(jobs []job, at int32) {
 	j := &jobs[at]
-	k := &w.classes[j.class]
-	if j.prevInClass != none {
-		jobs[j.prevInClass].nextInClass = j.nextInClass
-	} else {
-		k.first = j.nextInClass
-	}
+	n := &w.nodes[j.leaf]
 	if j.nextInClass != none {
 		jobs[j.nextInClass].prevInClass = j.prevInClass
 	} else {
-		k.last = j.prevInClass
+		n.kid[lastJob] = j.prevInClass
 	}
 	switch {
-	case k.first == none:
-		w.close(j.class)
-	case j.prevInClass == none:
-		w.climb(k.leaf, w.rankOf(&jobs[k.first]))
-	}
-}
-
-func (w *waiting) rankOf(j *job) rank {
-	if w.byTime {
-		return rank{estimate: j.estimate, seq: j.seq}
-	}
-	return rank{seq: j.seq}
-}
-
-// open makes an empty class.
-func (w *waiting) open(s shape) int32 {
-	var c int32
-	if n := len(w.spare); n > 0 {
-		c, w.spare = w.spare[n-1], w.spare[:n-1]
-	} else {
-		c = int32(len(w.classes))
-		w.classes = append(w.classes, class{})
-	}
-	// The number of the class sets it apart from others whose shapes have the
-	// same code.
-	leaf := w.insert(spaceCode(s), uint64(c))
-	w.nodes[leaf].summary = shapes{min: s, max: s}
-	w.classes[c] = class{shape: s, first: none, last: none, leaf: leaf}
-	if w.byShape != nil {
-		w.byShape[s] = c
-	}
-	return c
-}
-
-func (w *waiting) close(c int32) {
-	k := &w.classes[c]
-	delete(w.byShape, k.shape)
-	if changed := w.remove(k.leaf); changed != none {
-		w.renew(changed)
-	}
-	w.spare = append(w.spare, c)
-}
-
-// climb gives a leaf its first job and tells the nodes above.
-func (w *waiting) climb(leaf int32, first rank) {
-	w.nodes[leaf].summary.first = first
-	if up := w.nodes[leaf].up; up != none {
-		w.renew(up)
+	case j.prevInClass != none:
+		jobs[j.prevInClass].nextInClass = j.nextInClass
+	case j.nextInClass != none:
+		n.kid[firstJob] = j.nextInClass
+		n.summary.seq = jobs[j.nextInClass].seq
+		w.renew(n.up)
+	default:
+		w.renew(w.remove(j.leaf))
 	}
 }
 
@@ -145,7 +94,7 @@ func (w *waiting) climb(leaf int32, first rank) {
 func (w *waiting) renew(at int32) {
 	for at != none {
 		n := &w.nodes[at]
-		s := join(&w.nodes[n.kid[0]].summary, &w.nodes[n.kid[1]].summary)
+		s := w.join(&w.nodes[n.kid[0]].summary, &w.nodes[n.kid[1]].summary)
 		if s == n.summary {
 			return
 		}
@@ -154,23 +103,24 @@ func (w *waiting) renew(at int32) {
 	}
 }
 
-func join(a, b *shapes) shapes {
-	first := a.first
-	if b.first.before(first) {
-		first = b.first
+func (w *waiting) join(a, b *shapes) shapes {
+	seq := a.seq
+	if b.first(w.byTime).before(a.first(w.byTime)) {
+		seq = b.seq
 	}
 	return shapes{
-		min:   shape{min(a.min.procs, b.min.procs), min(a.min.estimate, b.min.estimate)},
-		max:   shape{max(a.max.procs, b.max.procs), max(a.max.estimate, b.max.estimate)},
-		first: first,
+		min(a.minProcs, b.minProcs), max(a.maxProcs, b.maxProcs),
+		min(a.minTime, b.minTime), max(a.maxTime, b.maxTime), seq,
 	}
 }
 
 // spaceCode interleaves the bits of both sides of a shape, each on a
 // logarithmic scale, so that shapes near each other in both share a subtree.
-// It is a matter of speed only and may map different shapes to one code.
-func spaceCode(s shape) uint64 {
-	return spread(logScale(uint64(s.procs)))<<1 | spread(logScale(uint64(s.estimate)))
+// The high part has the first 27 digits of each, the low part the rest, so
+// that no two shapes have the same code.
+func spaceCode(s shape) (hi, lo uint64) {
+	hi = spread(logScale(uint64(s.procs)))<<1 | spread(logScale(uint64(s.estimate)))
+	return hi, uint64(s.procs)<<56 | uint64(s.estimate)<<8>>8
 }
 
 // logScale is a number in 32 bits that grows with x: 6 bits for its length,
