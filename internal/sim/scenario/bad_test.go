@@ -1,0 +1,129 @@
+package scenario_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/sim/scenario"
+)
+
+// good is a workload on which the mistakes below are made; the marks are
+// replaced.
+const good = `name: x
+workload:
+  jobs: 10
+  every: 30s
+  apps:
+    - {name: a, min: 2, max: 8, time: {2: 60}}
+`
+
+func TestMistakesAreExplainedInOneLineWithFileLineFieldAndValue(t *testing.T) {
+	swap := func(old, new string) string {
+		if !strings.Contains(good, old) {
+			t.Fatalf("%q is not in the good scenario", old)
+		}
+		return strings.Replace(good, old, new, 1)
+	}
+	for _, c := range []struct{ text, want string }{
+		{"", `bad.yaml: a scenario; the file is empty`},
+		{"# nothing\n", `bad.yaml: a scenario; the file is empty`},
+		{"a: [", `bad.yaml:1: valid YAML (did not find expected node content)`},
+		{good + "---\nname: y\n", `bad.yaml:7: one YAML document; a second one begins here`},
+		{"[1, 2]", `bad.yaml:1: "[…]": a mapping of name, platform, seed, policy, keep_free, workload, trace, background, failures, links, expect`},
+		{swap("workload", "worklod"), `bad.yaml:2: worklod: unknown field, did you mean workload?`},
+		{swap("name: x", "colour: red"), `bad.yaml:1: colour: unknown field, known are name, platform, seed, policy, keep_free, workload, trace, background, failures, links, expect`},
+		{swap("name: x", "name: x\nname: y"), `bad.yaml:2: name: each field once; it stands in line 1 already`},
+		{swap("name: x", "seed: -1"), `bad.yaml:1: seed "-1": a whole number from 0 to 9007199254740992`},
+		{"name: x\n", `bad.yaml:1: workload: either workload or trace, to say which jobs are run`},
+		{good + "trace: {file: testdata/small.swf}\n", `bad.yaml:1: workload: either workload or trace, to say which jobs are run`},
+		{swap("jobs: 10", "jobs: ten"), `bad.yaml:3: workload.jobs "ten": a whole number from 1 to 100000000`},
+		{swap("  jobs: 10\n", ""), `bad.yaml:3: workload.jobs: the number of jobs; it is missing`},
+		{swap("every: 30s", "every: 30x"), `bad.yaml:4: workload.every "30x": a time such as 30s, 10m, 1h30m, 2d or a number of seconds`},
+		{swap("every: 30s", "every: 0"), `bad.yaml:4: workload.every "0": a time above 0, such as 30s`},
+		{swap("every: 30s", "every: 30s\n  poisson: 30s"), `bad.yaml:3: workload.every: either every or poisson, above 0, says how jobs arrive`},
+		{swap("apps:\n    - {name: a, min: 2, max: 8, time: {2: 60}}", "apps: []"), `bad.yaml:3: workload.apps "0": from 1 to 1000 applications`},
+		{swap("max: 8", "max: 1"), `bad.yaml:6: workload.apps[0].max "1": a whole number from min 2 to 1073741824`},
+		{swap("min: 2", "min: 9"), `bad.yaml:6: workload.apps[0].min "9": at most 8 processors, what the largest cluster it may run on has`},
+		{swap("min: 2, ", ""), `bad.yaml:6: workload.apps[0].min: a number of processors; it is missing`},
+		{swap("min: 2", "min: 3, accept: powers-of-two"), `bad.yaml:6: workload.apps[0].min "3": a size that it accepts: powers-of-two`},
+		{swap("name: a, ", ""), `bad.yaml:6: workload.apps[0].name: the application's name; it is missing`},
+		{swap("time: {2: 60}", "accept: even, time: {2: 60}"), `bad.yaml:6: workload.apps[0].accept "even": any or powers-of-two`},
+		{swap("time: {2: 60}", "work: 60"), `bad.yaml:6: workload.apps[0] "a": time: {SIZE: SECONDS, …}, or work and speedup, to say how long it runs`},
+		{swap("time: {2: 60}", "work: 60, speedup: fast"), `bad.yaml:6: workload.apps[0].speedup "fast": linear, amdahl:SERIAL, downey:A=64,sigma=1 or table:2=600,4=420`},
+		{swap("time: {2: 60}", "time: {2: 60}, work: 60"), `bad.yaml:6: workload.apps[0].time: either time, or work and speedup; both are given`},
+		{swap("{2: 60}", "{2: -60}"), `bad.yaml:6: workload.apps[0].time.2 "-60": a time such as 30s, 10m, 1h30m, 2d or a number of seconds`},
+		{swap("{2: 60}", "{two: 60}"), `bad.yaml:6: workload.apps[0].time "two": run times by number of processors, such as {2: 600, 4: 420}`},
+		{swap("{2: 60}", "{2: 60, 02: 50}"), `bad.yaml:6: workload.apps[0].time: run times by number of processors, such as {2: 600, 4: 420}: size 2 is given twice`},
+		{swap("time:", "inputs: [sky.dot], time:"), `bad.yaml:6: workload.apps[0].inputs[0] "sky.dot": unknown file of the platform, did you mean sky.dat?`},
+		{swap("time:", "clusters: [utrecht], time:"), `bad.yaml:6: workload.apps[0].clusters[0] "utrecht": unknown cluster, known are vu, delft, leiden`},
+		{swap("min: 2", "components: [{min: 1, max: 2}], min: 2"), `bad.yaml:6: workload.apps[0].min: within the components, since there are some`},
+		{swap("every: 30s", "every: 30s\n  kinds: {rigid: 0}"), `bad.yaml:5: workload.kinds: shares of malleable, moldable and rigid jobs, not all 0`},
+		{swap("every: 30s", "every: 30s\n  rigid_size: 9"), `bad.yaml:7: workload.apps[0].rigid_size "9": a size from min 2 to max 8`},
+		{swap("every: 30s", "every: 30s\n  estimate: [2, 1]"), `bad.yaml:5: workload.estimate "[2, 1]": the smaller number first`},
+		{swap("every: 30s", "every: 30s\n  estimate: [2, 1, 3]"), `bad.yaml:5: workload.estimate "[…]": a number, or two of them: [LOW, HIGH]`},
+		{good + "policy: {place: best}", `bad.yaml:7: policy.place "best": one of wf, cf, cm, fcm, deadline`},
+		{good + "policy: {malleable: esg}", `bad.yaml:7: policy.malleable "esg": one of fpsma, egs, equi, fold, marginal, none`},
+		{good + "policy: {aproach: pra}", `bad.yaml:7: policy.aproach: unknown field, did you mean approach?`},
+		{good + "keep_free: {vuu: 3}", `bad.yaml:7: keep_free "vuu": unknown cluster, did you mean vu?`},
+		{good + "keep_free: {vu: 9}", `bad.yaml:7: keep_free.vu "9": a whole number from 0 to 8`},
+		{good + "background:\n  - {cluster: vu, every: 5m, procs: 2}", `bad.yaml:8: background[0].run: it is missing`},
+		{good + "background:\n  - {cluster: vu, every: 5m, procs: [1, 9], run: 1m}", `bad.yaml:8: background[0].procs[1] "9": a whole number from 1 to 8`},
+		{good + "background:\n  - {cluster: vu, procs: [1, 8], run: 1m}", `bad.yaml:8: background[0].every: either every or poisson says how often a job comes`},
+		{good + "background:\n  - {cluster: vu, every: 1m, procs: 1, run: [2m, 1m]}", `bad.yaml:8: background[0].run "[2m0s, 1m0s]": the shorter time first`},
+		{good + "background:\n  - {cluster: vu, every: 1m, procs: 1, run: 1m, until: 0}", `bad.yaml:8: background[0].until "0s": later than from`},
+		{good + "failures: [{cluster: vu, hosts: [delft1], at: 0}]", `bad.yaml:7: failures[0].hosts[0] "delft1": a host of cluster vu, such as vu1`},
+		{good + "failures: [{cluster: vu}]", `bad.yaml:7: failures[0]: either at and for (once), or mtbf and repair (at random)`},
+		{good + "failures: [{cluster: vu, mtbf: 1d}]", `bad.yaml:7: failures[0].repair: it is missing`},
+		{good + "links: [{a: vu, b: leiden, at: 0, mbps: 1}]", `bad.yaml:7: links[0]: two clusters that one link joins`},
+		{good + "links: [{a: vu, b: delft, at: 0, mbps: 0}]", `bad.yaml:7: links[0].mbps "0": a number from 1e-06 to 1e+12`},
+		{"trace: {}", `bad.yaml:1: trace.file: an SWF trace, plain or gzip; it is missing`},
+		{"trace: {file: testdata/none.swf}", `bad.yaml:1: trace.file "testdata/none.swf": an SWF trace, plain or gzip (no such file or directory)`},
+		{"trace: {file: testdata/small.swf, kind: elastic}", `bad.yaml:1: trace.kind "elastic": one of rigid, moldable, malleable`},
+		{"trace: {file: testdata/small.swf, share: 0}", `bad.yaml:1: trace.share "0": a number from 1e-09 to 1`},
+		{"trace: {file: testdata/small.swf, estimates: good}", `bad.yaml:1: trace.estimates "good": user or exact`},
+		{"trace: {file: testdata/small.swf, overrun: die}", `bad.yaml:1: trace.overrun "die": run or kill`},
+		{"a: &a {b: c}\n<<: *a\n", `bad.yaml:1: a: unknown field, known are name, platform, seed, policy, keep_free, workload, trace, background, failures, links, expect`},
+	} {
+		_, err := scenario.Parse("bad.yaml", []byte(c.text), grid(t))
+		if err == nil {
+			t.Errorf("accepted, want %s", c.want)
+		} else if !badinput.Is(err) || err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}
+
+func TestMistakesInThePlatformAreReportedWhereTheyStand(t *testing.T) {
+	const rest = "trace: {file: testdata/small.swf}\n"
+	for _, c := range []struct{ text, want string }{
+		{rest, `bad.yaml:1: platform: a platform file, or a platform written out; it is missing`},
+		{rest + "platform: none.yaml", `bad.yaml:2: platform "none.yaml": a platform file, or a platform written out (no such file or directory)`},
+		{rest + "platform: [a]", `bad.yaml:2: platform "[…]": a platform file, or a platform written out`},
+		{"platform: testdata/small.swf\n" + rest, `testdata/small.swf:2: valid YAML (`},
+		{"platform:\n  clusters:\n    - {name: vu, hosts: many}\n" + rest, `bad.yaml:3: platform.clusters[0].hosts "many": `},
+		{rest + "platform: {clusters: [\n  {name: vu, host: 3}]}\n", `bad.yaml:3: platform.clusters[0].host: unknown field, did you mean hosts?`},
+	} {
+		_, err := scenario.Parse("bad.yaml", []byte(c.text), nil)
+		if !badinput.Is(err) || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}
+
+func TestAScenarioThatCannotBeReadIsNamed(t *testing.T) {
+	_, err := scenario.Load("nowhere.yaml")
+	if want := "nowhere.yaml: a scenario file that can be read (no such file or directory)"; !badinput.Is(err) || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	large := filepath.Join(t.TempDir(), "large.yaml")
+	if err := os.WriteFile(large, make([]byte, 17<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = scenario.Load(large)
+	if want := large + ": at most 16 MB; this file is larger"; !badinput.Is(err) || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}
