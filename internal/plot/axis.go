@@ -1,0 +1,187 @@
+package plot
+
+import (
+	"math"
+	"slices"
+)
+
+// axis is one finished axis: what it shows and where its ticks are.
+type axis struct {
+	min, max float64
+	log      bool
+	ticks    []tick
+}
+
+// tick is a mark on an axis; without a label it is a small one.
+type tick struct {
+	value float64
+	label string
+}
+
+// extent grows to hold values.
+type extent struct{ min, max float64 }
+
+func nothing() extent { return extent{math.Inf(1), math.Inf(-1)} }
+
+func (e *extent) add(v float64) {
+	e.min, e.max = math.Min(e.min, v), math.Max(e.max, v)
+}
+
+func (e extent) empty() bool { return e.min > e.max }
+
+// longestName is the room that the name of a category may take.
+const longestName = 110
+
+// extents are the ranges of everything drawable in the chart.
+func (c Chart) extents() (x, y extent) {
+	x, y = nothing(), nothing()
+	zero := false // bars stand on zero
+	for _, s := range c.Series {
+		if s.Kind == Bar {
+			for i, h := range c.bars(s) {
+				if !math.IsNaN(h) {
+					x.add(float64(i))
+					y.add(h)
+					zero = true
+				}
+			}
+			continue
+		}
+		for _, p := range c.points(s) {
+			x.add(p.x)
+			y.add(p.y)
+			if s.Kind == CDF && !c.LogY {
+				y.add(0)
+				y.add(1)
+			}
+		}
+	}
+	if y.empty() {
+		return x, y // a reference without anything to compare is no data
+	}
+	for _, l := range c.Lines {
+		c.addY(&y, l.Y)
+	}
+	for _, b := range c.Bands {
+		c.addY(&y, b.Min)
+		c.addY(&y, b.Max)
+	}
+	if zero {
+		c.addY(&y, 0)
+	}
+	return x, y
+}
+
+func (c Chart) addY(y *extent, v float64) {
+	if drawable(v, c.LogY) {
+		y.add(v)
+	}
+}
+
+// axes are the finished axes for a drawing area of about w by h points; empty
+// says that there is nothing to draw.
+func (c Chart) axes(w, h float64) (x, y axis, empty bool) {
+	ex, ey := c.extents()
+	if ex.empty() || ey.empty() {
+		return axis{min: 0, max: 1}, axis{min: 0, max: 1}, true
+	}
+	if c.hasBars() {
+		names := c.categories()
+		x = axis{min: -0.5, max: float64(len(names)) - 0.5}
+		for i, name := range names {
+			x.ticks = append(x.ticks, tick{float64(i), tickText.fit(name, longestName)})
+		}
+	} else {
+		x = c.xAxis(ex, int(math.Round(w/60)))
+	}
+	return x, c.yAxis(ey, int(math.Round(h/32))), false
+}
+
+func (c Chart) xAxis(e extent, want int) axis {
+	a := axis{log: c.LogX}
+	a.min, a.max = widen(e, c.LogX)
+	if c.hasPoints() {
+		a.pad(0.03)
+	}
+	if span := a.max - a.min; !a.log && a.min > 0 && a.min < span/10 {
+		a.min = 0 // the axis almost began there anyway
+	}
+	a.limit(c.XRange)
+	a.ticks = c.XUnit.ticks(a.min, a.max, a.log, want)
+	return a
+}
+
+func (c Chart) yAxis(e extent, want int) axis {
+	a := axis{log: c.LogY}
+	a.min, a.max = widen(e, c.LogY)
+	if c.LogY && c.hasPoints() {
+		a.pad(0.03)
+	}
+	if !c.LogY && a.min > 0 && a.min < 0.6*a.max {
+		a.min = 0 // heights can then be compared by eye
+	}
+	if !a.limit(c.YRange) && !c.LogY {
+		a.round(c.YUnit.step(a.max-a.min, want))
+	}
+	a.ticks = c.YUnit.ticks(a.min, a.max, c.LogY, want)
+	return a
+}
+
+func (c Chart) hasPoints() bool {
+	return slices.ContainsFunc(c.Series, func(s Series) bool { return s.Kind == Scatter })
+}
+
+func (c Chart) hasBars() bool {
+	return slices.ContainsFunc(c.Series, func(s Series) bool { return s.Kind == Bar && len(s.Y) > 0 })
+}
+
+// pad adds a share of its length to both ends of the axis, so that markers do
+// not lie on its edge.
+func (a *axis) pad(share float64) {
+	if a.log {
+		factor := math.Pow(a.max/a.min, share)
+		a.min, a.max = a.min/factor, a.max*factor
+		return
+	}
+	length := (a.max - a.min) * share
+	a.min, a.max = a.min-length, a.max+length
+}
+
+// limit shows what the caller asked for, if it can be shown.
+func (a *axis) limit(r Range) bool {
+	// A range too narrow for its size would have no ticks that differ.
+	if !drawable(r.Min, a.log) || !drawable(r.Max, a.log) || r.Max-r.Min <= math.Max(smallest, slack*math.Max(math.Abs(r.Min), math.Abs(r.Max))) {
+		return false
+	}
+	a.min, a.max = r.Min, r.Max
+	return true
+}
+
+// round extends the axis to whole steps, so that it ends at a tick.
+func (a *axis) round(step float64) {
+	a.min = math.Floor(a.min/step+slack) * step
+	a.max = math.Ceil(a.max/step-slack) * step
+}
+
+// widen gives a range that contains one value only a width.
+func widen(e extent, log bool) (lo, hi float64) {
+	size := math.Max(math.Abs(e.min), math.Abs(e.max))
+	switch {
+	case log && e.max/e.min < 1.01:
+		return e.min / 2, e.max * 2
+	case size < smallest:
+		return 0, 1
+	case e.max-e.min > slack*size:
+		return e.min, e.max
+	default:
+		return e.min - size/2, e.max + size/2
+	}
+}
+
+// place is where v lies on the axis: 0 at its beginning, 1 at its end.
+func (a axis) place(v float64) float64 {
+	if a.log {
+		return math.Log(v/a.min) / math.Log(a.max/a.min)
+	}
+	return (v - a.min) / (a.max - a.min)
+}

@@ -1,0 +1,149 @@
+package plot
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// family is what the text of a chart asks for. The first three have the same
+// widths, the last one exists everywhere.
+const family = "Arial, Liberation Sans, Helvetica, sans-serif"
+
+// sheet is the SVG document under the pen. Its coordinates are points of 1/72
+// inch from the lower left corner, upwards, as in a chart. Text stays text, so
+// that it can be searched, copied and shown by any browser, and is anchored
+// where it must not move: at its middle or its end if need be, because the
+// reader's font may be wider than ours.
+type sheet struct {
+	buf    bytes.Buffer
+	height float64
+}
+
+func newSheet(width, height float64, name string) *sheet {
+	s := &sheet{height: height}
+	fmt.Fprintf(&s.buf, `<svg xmlns="http://www.w3.org/2000/svg" width="%spt" height="%spt" viewBox="0 0 %s %s" role="img" aria-label="%s" font-family="%s">`+"\n",
+		num(width), num(height), num(width), num(height), escape(name), family)
+	return s
+}
+
+// finish closes the document.
+func (s *sheet) finish() []byte {
+	s.buf.WriteString("</svg>\n")
+	return s.buf.Bytes()
+}
+
+// pen is how a line is drawn.
+type pen struct {
+	color  string
+	width  float64
+	dashes string // lengths of dashes and gaps; empty: a whole line
+}
+
+// line draws a line through points.
+func (s *sheet) line(p pen, pts ...xy) {
+	if len(pts) < 2 {
+		return
+	}
+	fmt.Fprintf(&s.buf, `<path d="%s" fill="none" stroke="%s" stroke-width="%s" stroke-linejoin="round"`, s.path(pts), p.color, num(p.width))
+	if p.dashes != "" {
+		fmt.Fprintf(&s.buf, ` stroke-dasharray="%s"`, p.dashes)
+	}
+	s.buf.WriteString("/>\n")
+}
+
+// strokes draws many separate lines as one path, each from (x0, y0) to
+// (x1, y1).
+func (s *sheet) strokes(p pen, lines []rect) {
+	var d strings.Builder
+	for _, l := range lines {
+		d.WriteString(s.path([]xy{{l.x0, l.y0}, {l.x1, l.y1}}))
+	}
+	s.shapes(d.String(), "none", p)
+}
+
+// fill fills a rectangle.
+func (s *sheet) fill(color string, r rect) {
+	fmt.Fprintf(&s.buf, `<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`+"\n",
+		num(r.x0), num(s.height-r.y1), num(r.width()), num(r.height()), color)
+}
+
+// shapes draws one path made of many marks.
+func (s *sheet) shapes(d, fill string, p pen) {
+	if d == "" {
+		return
+	}
+	fmt.Fprintf(&s.buf, `<path d="%s" fill="%s" stroke="%s" stroke-width="%s"/>`+"\n", d, fill, p.color, num(p.width))
+}
+
+// text writes at a point: the part of the text that anchor names lies there,
+// and the baseline runs through it, turned by degrees against the clock.
+func (s *sheet) text(l lettering, text string, x, y float64, anchor anchor, degrees float64) {
+	if text == "" {
+		return
+	}
+	fmt.Fprintf(&s.buf, `<text x="%s" y="%s" font-size="%s" fill="%s"`, num(x), num(s.height-y), num(l.size), l.ink)
+	if l.bold {
+		s.buf.WriteString(` font-weight="bold"`)
+	}
+	if anchor != start {
+		fmt.Fprintf(&s.buf, ` text-anchor="%s"`, anchor)
+	}
+	if degrees != 0 {
+		fmt.Fprintf(&s.buf, ` transform="rotate(%s %s %s)"`, num(-degrees), num(x), num(s.height-y))
+	}
+	fmt.Fprintf(&s.buf, ">%s</text>\n", escape(text))
+}
+
+// path writes a line as path data, level and upright pieces in short form:
+// staircases consist of nothing else.
+func (s *sheet) path(pts []xy) string {
+	var b strings.Builder
+	var lastX, lastY string
+	for i, p := range pts {
+		x, y := num(p.x), num(s.height-p.y)
+		switch {
+		case i == 0:
+			b.WriteString("M" + x + " " + y)
+		case x == lastX && y == lastY:
+		case y == lastY:
+			b.WriteString("H" + x)
+		case x == lastX:
+			b.WriteString("V" + y)
+		default:
+			b.WriteString("L" + x + " " + y)
+		}
+		lastX, lastY = x, y
+	}
+	return b.String()
+}
+
+// num writes a coordinate to a hundredth of a point, as short as possible.
+func num(v float64) string {
+	v = math.Round(v*100) / 100
+	if v == 0 {
+		return "0" // not -0
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// escape makes text safe inside XML. What XML cannot hold at all, such as
+// control characters, becomes nothing, a line break a space.
+func escape(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r < ' ' || r == 0x7f || r == 0xfffe || r == 0xffff:
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+	var b strings.Builder
+	// The builder never fails.
+	_ = xml.EscapeText(&b, []byte(s))
+	return b.String()
+}
