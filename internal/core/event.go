@@ -21,6 +21,7 @@ type Event struct {
 	When      Time      `json:"when,omitempty"`
 	Done      float64   `json:"done,omitempty"`
 	Mandatory bool      `json:"mandatory,omitempty"`
+	Grow      bool      `json:"grow,omitempty"`
 	Why       Reason    `json:"why,omitzero"`
 	Spec      *Job      `json:"spec,omitempty"`
 }

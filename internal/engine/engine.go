@@ -67,7 +67,7 @@ type Engine struct {
 
 	now     core.Time
 	out     Output
-	dirty   []bool // clusters whose processors or jobs changed
+	dirty   []dirt // by cluster
 	anyDirt bool
 	scan    bool // the placement queue is to be looked through
 	choices []place.Choice
@@ -76,7 +76,7 @@ type Engine struct {
 
 // New is an engine on a world: a fresh one, or one that events made.
 func New(cfg Config, w *world.World) *Engine {
-	return &Engine{cfg: cfg, w: w, dirty: make([]bool, len(w.Clusters()))}
+	return &Engine{cfg: cfg, w: w, dirty: make([]dirt, len(w.Clusters()))}
 }
 
 // World is the state; the caller must only read it.
@@ -162,9 +162,23 @@ func (e *Engine) become(j *world.Job, to core.State, why core.Reason) {
 	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to, Why: why})
 }
 
-// touch notes that something changed in a cluster.
+// dirt is what the malleability manager has yet to look at in a cluster.
+type dirt struct {
+	changed bool // there may be something to give out
+	fresh   bool // jobs or processors came or went; not only answers to offers
+	waves   int  // of offers since that
+}
+
+// touch notes that jobs or processors came or went in a cluster.
 func (e *Engine) touch(c *world.Cluster) {
-	e.dirty[c.ID()] = true
+	e.dirty[c.ID()] = dirt{changed: true, fresh: true}
+	e.anyDirt = true
+}
+
+// touchAnswered notes that an answer came back: what was not accepted is to be
+// offered on, but nobody's fair share has changed.
+func (e *Engine) touchAnswered(c *world.Cluster) {
+	e.dirty[c.ID()].changed = true
 	e.anyDirt = true
 }
 

@@ -58,8 +58,8 @@ func (e *Engine) answer(j *world.Job, p *world.Part, in *core.Input) {
 	}
 	accepted := min(in.N, max(n, -n))
 	e.emit(core.Event{Kind: core.PartAnswered, Job: in.Job, Epoch: in.Epoch, Part: in.Part, Cluster: p.Cluster().ID(),
-		N: accepted, Mandatory: mandatory, Done: in.Done})
-	e.touch(p.Cluster())
+		N: accepted, Grow: n > 0, Mandatory: mandatory, Done: in.Done})
+	e.touchAnswered(p.Cluster())
 	e.scan = e.scan || n < 0 || accepted < n
 	if mandatory && n < 0 && accepted < -n {
 		e.stop(j, core.Reason{Code: core.NotReleasedInTime, A: float64(-n - accepted)})
@@ -75,7 +75,7 @@ func (e *Engine) giveBack(j *world.Job, p *world.Part, in *core.Input) {
 	_, back := p.Procs().Last(n)
 	e.emit(core.Event{Kind: core.PartGaveBack, Job: in.Job, Epoch: in.Epoch, Part: in.Part, Cluster: p.Cluster().ID(),
 		N: n, Procs: back, Done: in.Done, Why: core.Reason{Code: core.AskedByJob, A: float64(-n)}})
-	e.touch(p.Cluster())
+	e.touchAnswered(p.Cluster())
 	e.scan = true
 }
 

@@ -167,24 +167,32 @@ func (e *Engine) growAll() {
 	}
 	e.anyDirt = false
 	for id := range e.dirty {
-		if !e.dirty[id] {
-			continue
-		}
-		e.dirty[id] = false
+		d := &e.dirty[id]
 		c := e.w.Cluster(core.ClusterID(id))
-		if e.cfg.Malleable != nil && !c.Managed() && c.Offers() == 0 && c.ReclaimFor() == 0 && len(c.Malleable()) > 0 {
-			e.grow(c)
+		if !d.changed || c.Offers() > 0 || c.ReclaimFor() != 0 {
+			continue // clean, or answers will make it dirty again
+		}
+		d.changed = false
+		if e.cfg.Malleable != nil && !c.Managed() && len(c.Malleable()) > 0 && d.waves < maxWaves {
+			d.waves++
+			e.grow(c, d)
 		}
 	}
 }
 
+// maxWaves bounds how often what was not accepted is offered on before
+// something else happens: with answers that depend on nothing but the size it
+// is never reached, but an answer is a program's own.
+const maxWaves = 1000
+
 // grow lets the policy offer what is free in a cluster. Answers that come back
 // make the cluster dirty again, so that what was not accepted is offered on,
 // until nothing is left or nobody wants more.
-func (e *Engine) grow(c *world.Cluster) {
+func (e *Engine) grow(c *world.Cluster, d *dirt) {
 	v := e.view(0)
-	free := v.Room(c)
-	if r, ok := e.cfg.Malleable.(malleable.Rebalancer); ok && e.cfg.Approach == PWA {
+	free := c.GrowRoom()
+	if r, ok := e.cfg.Malleable.(malleable.Rebalancer); ok && e.cfg.Approach == PWA && d.fresh {
+		d.fresh = false
 		e.offers = r.Rebalance(v, c, free, e.offers[:0])
 		for _, o := range e.offers {
 			e.offer(o, false)

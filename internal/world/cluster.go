@@ -9,6 +9,7 @@ type ClusterSpec struct {
 	Name     string
 	Hosts    []HostSpec // fastest first, if the order is to mean anything: low processor numbers are used first
 	KeepFree int        // processors always left to local users
+	GrowFree int        // processors that growing leaves free besides: room for who comes next
 	Managed  bool       // has a queue of its own: we hand jobs over, it decides when they start
 	Reserves bool       // can hold processors between placement and start
 }
@@ -94,6 +95,10 @@ func (c *Cluster) Idle() int {
 // Room is what may be given out now: the idle processors less those kept for
 // local users.
 func (c *Cluster) Room() int { return max(0, c.Idle()-c.spec.KeepFree) }
+
+// GrowRoom is what may be given to running jobs now. Growing stops earlier than
+// placing (papers/001, V-B: a threshold over which the jobs are not expanded).
+func (c *Cluster) GrowRoom() int { return max(0, c.Room()-c.spec.GrowFree) }
 
 // Reclaimable is how many processors the malleable jobs hold above their
 // minima.

@@ -139,6 +139,9 @@ func (w *World) answered(p *Part, ev *core.Event) error {
 		kept, back := procs.Last(n - ev.N)
 		c.give(back)
 		p.refused = n - ev.N
+		if p.refused > 0 {
+			p.job.scaling.picky = true
+		}
 		if ev.N > 0 {
 			w.resize(p, p.procs.Union(kept), ev)
 		}
@@ -161,6 +164,7 @@ func (w *World) gaveBack(p *Part, ev *core.Event) error {
 	w.resize(p, kept, ev)
 	p.cluster.give(back)
 	p.refused = max(p.refused, ev.N)
+	p.job.scaling.picky = true
 	return nil
 }
 

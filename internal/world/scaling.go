@@ -15,6 +15,10 @@ type Scaling struct {
 	points []scalePoint // by size
 	unit   float64      // work per second at relative speed 1, mean over jobs
 	jobs   int
+	picky  bool    // it has refused processors below its maximum: not every size suits it
+	pause  float64 // seconds that a change of size stops it, mean
+	pauses int
+	cache  []float64 // of Relative
 }
 
 type scalePoint struct {
@@ -33,14 +37,27 @@ const (
 )
 
 // Relative is the speed at n processors relative to the program's others.
-func (s *Scaling) Relative(n int) float64 { return math.Exp(s.logRelative(float64(n))) }
+func (s *Scaling) Relative(n int) float64 {
+	if s == nil {
+		return math.Pow(float64(n), priorExponent)
+	}
+	// Policies ask for the same few sizes again and again between two
+	// measurements, so the answers are kept until the next one.
+	if n >= len(s.cache) {
+		s.cache = append(s.cache, make([]float64, n+1-len(s.cache))...)
+	}
+	if s.cache[n] == 0 {
+		s.cache[n] = math.Exp(s.logRelative(float64(n)))
+	}
+	return s.cache[n]
+}
 
 func (s *Scaling) logRelative(n float64) float64 {
 	x := math.Log(n)
-	if s == nil || len(s.points) == 0 {
+	if len(s.points) == 0 {
 		return priorExponent * x
 	}
-	i, exact := slices.BinarySearchFunc(s.points, int(n), func(p scalePoint, n int) int { return p.size - n })
+	i, exact := s.find(int(n))
 	if exact {
 		return s.points[i].log
 	}
@@ -66,6 +83,62 @@ func (s *Scaling) slope(i int) float64 {
 	return (b.log - a.log) / (math.Log(float64(b.size)) - math.Log(float64(a.size)))
 }
 
+// Pause is how many seconds a change of size stops the program, as measured.
+func (s *Scaling) Pause() float64 { return s.pause }
+
+// Next is the next size above n that may suit the program, at most limit; 0 if
+// there is none. A program that has refused sizes is offered only those that
+// it has run at, and doubling.
+func (s *Scaling) Next(n, limit int) int {
+	if n >= limit {
+		return 0
+	}
+	if !s.picky {
+		return n + 1
+	}
+	i, exact := s.find(n)
+	if exact {
+		i++
+	}
+	next := 2 * n
+	if i < len(s.points) {
+		next = min(next, s.points[i].size)
+	}
+	if next > limit {
+		return 0
+	}
+	return next
+}
+
+func (s *Scaling) find(n int) (int, bool) {
+	return slices.BinarySearchFunc(s.points, n, func(p scalePoint, n int) int { return p.size - n })
+}
+
+// Previous is the next size below n that may suit the program, at least least;
+// 0 if there is none.
+func (s *Scaling) Previous(n, least int) int {
+	if n <= least {
+		return 0
+	}
+	if !s.picky {
+		return n - 1
+	}
+	previous := n / 2
+	if i, _ := s.find(n); i > 0 {
+		previous = max(previous, s.points[i-1].size)
+	}
+	if previous < least {
+		return 0
+	}
+	return previous
+}
+
+// paused learns from one change of size.
+func (s *Scaling) paused(seconds float64) {
+	s.pauses++
+	s.pause += (seconds - s.pause) / float64(min(s.pauses, maxWeight))
+}
+
 // compare learns from one job that ran at rate ra on a processors and at rate
 // rb on b.
 func (s *Scaling) compare(a int, ra float64, b int, rb float64) {
@@ -78,7 +151,8 @@ func (s *Scaling) compare(a int, ra float64, b int, rb float64) {
 
 // move draws the point at a size towards a measured value.
 func (s *Scaling) move(size int, log, weight float64) {
-	i, exact := slices.BinarySearchFunc(s.points, size, func(p scalePoint, n int) int { return p.size - n })
+	clear(s.cache)
+	i, exact := s.find(size)
 	if !exact {
 		s.points = slices.Insert(s.points, i, scalePoint{size: size, log: log, weight: weight})
 		return
@@ -121,7 +195,14 @@ func (p *pace) report(now core.Time, done float64, size int, s *Scaling) {
 	}
 	p.at, p.done = now, done
 	dt := now.Sub(p.from).Seconds()
-	if dt <= 0 || done <= p.start {
+	if dt <= 0 {
+		return
+	}
+	if done == p.start { // it stood still until now
+		if p.size != 0 {
+			s.paused(dt)
+		}
+		p.from = now
 		return
 	}
 	rate := (done - p.start) / dt

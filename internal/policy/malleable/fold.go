@@ -24,15 +24,24 @@ func (Folding) Grow(_ world.View, c *world.Cluster, free int, dst []Offer) []Off
 	return dst
 }
 
-// Shrink halves the largest first until enough is there.
+// Shrink halves the largest first, again and again until enough is there.
 func (Folding) Shrink(_ world.View, c *world.Cluster, need int, dst []Offer) []Offer {
-	for _, p := range bySize(c.Shrinkable(), -1) {
-		if need <= 0 {
-			break
-		}
-		if n := min(p.Size()-p.Size()/2, spare(p)); n > 0 {
-			dst = append(dst, Offer{p, -n, core.Reason{Code: core.Halved, A: float64(p.Size())}})
+	parts := bySize(c.Shrinkable(), -1)
+	take := make([]int, len(parts))
+	for need = min(need, c.Reclaimable()); need > 0; {
+		for i, p := range parts {
+			if need <= 0 {
+				break
+			}
+			size := p.Size() - take[i]
+			n := min(size-size/2, size-p.Min())
+			take[i] += n
 			need -= n
+		}
+	}
+	for i, p := range parts {
+		if take[i] > 0 {
+			dst = append(dst, Offer{p, -take[i], core.Reason{Code: core.Halved, A: float64(p.Size())}})
 		}
 	}
 	return dst

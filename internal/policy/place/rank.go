@@ -13,10 +13,14 @@ func worstFit(s spot) (score, core.Reason, bool) {
 }
 
 // idle is what WF compares: the idle processors less what this job's other
-// components have been given already. Room differs from it by the threshold
-// and by what could be reclaimed; neither makes a cluster less loaded.
+// components have been given already. Where room has to be made, what could be
+// reclaimed counts as idle: it is the least loaded cluster that gives.
 func (s spot) idle() int {
-	return s.cluster.Idle() - (s.view.Room(s.cluster) - s.room)
+	idle := s.cluster.Idle() - (s.view.Room(s.cluster) - s.room)
+	if s.view.Reclaim {
+		idle += s.cluster.Reclaimable()
+	}
+	return idle
 }
 
 // closeToFiles: clusters that hold the input files first, then by the
