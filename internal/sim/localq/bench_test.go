@@ -3,6 +3,7 @@ package localq
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/core"
 )
@@ -85,6 +86,7 @@ func BenchmarkReplay(b *testing.B) {
 		exact bool
 	}{
 		{"load=0.9", n, 0.9, false},
+		{"load=0.9/doubled", 2 * n, 0.9, false},
 		{"load=0.9/exact", n, 0.9, true},
 		{"overload", n, 1.5, false},
 		{"overload/doubled", 2 * n, 1.5, false},
@@ -105,6 +107,18 @@ func BenchmarkReplayKTH(b *testing.B) {
 		jobs = workload(1, 28_481, 100, 0.7, false)
 	}
 	benchmark(b, EASY, 100, jobs)
+}
+
+// BenchmarkEstimateStart asks for a place behind 20,000 waiting jobs.
+func BenchmarkEstimateStart(b *testing.B) {
+	q := New(EASY, 100, Options{})
+	for i, j := range workload(1, 20_000, 100, 1, false) {
+		_ = q.Submit(0, Job{ID: int64(i), Procs: j.procs, Estimate: j.estimate}) // never wrong
+	}
+	q.Schedule(0)
+	for b.Loop() {
+		q.EstimateStart(0, 100, time.Hour)
+	}
 }
 
 func benchmark(b *testing.B, policy Policy, capacity int, jobs []traced) {

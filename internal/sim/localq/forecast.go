@@ -67,10 +67,11 @@ func (q *Queue) endBy(now core.Time) {
 }
 
 func (q *Queue) copyFrom(o *Queue) {
-	behind, run, jobs, spare := q.behind, q.running, q.jobs, q.spare
+	behind, run, line, jobs, spare := q.behind, q.running, q.line, q.jobs, q.spare
 	arrivals, ends, started := q.arrivals, q.ends, q.started
 	*q = *o
-	q.behind, q.running = behind, run
+	q.behind, q.running, q.line = behind, run, line
+	q.line.copyFrom(&o.line)
 	q.behind.copyFrom(&o.behind.trie)
 	q.behind.byTime = o.behind.byTime
 	q.running.copyFrom(&o.running.trie)

@@ -72,10 +72,9 @@ type Queue struct {
 	punctual int64 // seq of the first punctual end of this instant, or 0
 	passed   bool  // Schedule has made a pass
 
-	head    int32 // the job that waits first, or none
-	tail    int32
-	queued  int     // head included, arrivals not
-	behind  waiting // all queued but the head; empty under FCFS
+	line    line    // all queued jobs, arrivals not
+	head    int32   // the first of them, or none
+	behind  waiting // all of them but the head; empty under FCFS
 	running running
 	active  int // running jobs, ends not included
 
@@ -87,11 +86,11 @@ type Queue struct {
 
 type job struct {
 	shape
-	id         int64
-	seq        int64 // order of submission; of the start once it runs
-	next, prev int32 // in the queue
-	leaf       int32 // in behind or in running
-	state      state
+	id    int64
+	seq   int64 // order of submission; of the start once it runs
+	leaf  int32 // in behind or in running
+	place int32 // in line
+	state state
 
 	nextInClass, prevInClass int32 // see waiting
 }
@@ -110,7 +109,7 @@ const (
 func New(policy Policy, capacity int, opts Options) *Queue {
 	return &Queue{
 		policy: policy, opts: opts, capacity: capacity, free: capacity,
-		ids: make(map[int64]int32), head: none, tail: none,
+		ids: make(map[int64]int32), head: none,
 		behind: waiting{newTrie[shapes](), policy == SJBF}, running: running{newTrie[int]()},
 		settled: true,
 	}
@@ -183,7 +182,7 @@ func (q *Queue) Capacity() int { return q.capacity }
 func (q *Queue) Free() int { return max(q.free+q.ending, 0) }
 
 // Len is how many jobs wait.
-func (q *Queue) Len() int { return q.queued + q.coming }
+func (q *Queue) Len() int { return q.line.length + q.coming }
 
 // Running is how many jobs run.
 func (q *Queue) Running() int { return q.active }
@@ -231,38 +230,26 @@ func (q *Queue) start(now core.Time, at int32) {
 
 // enqueue appends a job to the queue.
 func (q *Queue) enqueue(at int32) {
-	j := &q.jobs[at]
-	j.state, j.next, j.prev = queued, none, q.tail
-	q.queued++
-	if q.tail == none {
-		q.head, q.tail = at, at
-		q.known = false
-		return
-	}
-	q.jobs[q.tail].next = at
-	q.tail = at
-	if q.policy != FCFS {
+	q.jobs[at].state = queued
+	q.line.push(q.jobs, at)
+	switch {
+	case q.head == none:
+		q.head, q.known = at, false
+	case q.policy != FCFS:
 		q.behind.add(q.jobs, at)
 	}
 }
 
 // unqueue takes a job out of the queue; after the head the next one is head.
 func (q *Queue) unqueue(at int32) {
-	j := &q.jobs[at]
-	q.queued--
-	if j.next != none {
-		q.jobs[j.next].prev = j.prev
-	} else {
-		q.tail = j.prev
-	}
-	if j.prev != none {
-		q.jobs[j.prev].next = j.next
+	q.line.leave(&q.jobs[at])
+	if at != q.head {
 		if q.policy != FCFS {
 			q.behind.drop(q.jobs, at)
 		}
 		return
 	}
-	q.head = j.next
+	q.head = q.line.first()
 	if q.head != none && q.policy != FCFS {
 		q.behind.drop(q.jobs, q.head)
 	}

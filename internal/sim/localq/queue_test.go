@@ -142,10 +142,36 @@ func TestHeavyLoadGivesTheTwinsSchedule(t *testing.T) {
 	}
 }
 
+// Real traces have what nobody thinks of: bursts, jobs far beyond their
+// estimates, jobs of no length.
+func TestRealTracesGiveTheTwinsSchedule(t *testing.T) {
+	for name, capacity := range map[string]int{
+		"ANL-Theta-2022.swf.gz":         4360,
+		"CEA-Curie-2011.sample.swf.gz":  80640,
+		"HPC2N-2002.excerpt3194.swf.gz": 240,
+		"lublin_256.swf.gz":             256,
+	} {
+		jobs := readTrace(t, name)
+		if jobs == nil {
+			t.Logf("%s is not here", name)
+			continue
+		}
+		jobs = slices.DeleteFunc(jobs[:min(len(jobs), 4000)], func(j traced) bool { return j.procs > capacity })
+		for _, policy := range []Policy{FCFS, EASY, SJBF} {
+			sameAsTwinOn(t, capacity, policy, Options{}, jobs)
+		}
+	}
+}
+
 func sameAsTwin(t *testing.T, policy Policy, opts Options, jobs []traced) {
 	t.Helper()
-	got := replay(t, New(policy, 100, opts), jobs)
-	want := replay(t, newTwin(policy, 100, opts), jobs)
+	sameAsTwinOn(t, 100, policy, opts, jobs)
+}
+
+func sameAsTwinOn(t *testing.T, capacity int, policy Policy, opts Options, jobs []traced) {
+	t.Helper()
+	got := replay(t, New(policy, capacity, opts), jobs)
+	want := replay(t, newTwin(policy, capacity, opts), jobs)
 	for i := range got {
 		if got[i] != want[i] || got[i] == core.Never {
 			t.Fatalf("%v %+v: job %d starts at %v, want %v", policy, opts, i, got[i], want[i])

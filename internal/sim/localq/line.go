@@ -1,0 +1,55 @@
+package localq
+
+// line is the queue in the order of submission. A job that leaves from the
+// middle leaves a gap: this way only the line itself is touched, which is
+// small, and not the jobs before and after, which are anywhere in memory.
+type line struct {
+	places []int32 // jobs; none in a gap
+	front  int     // all before it are gaps
+	length int     // jobs in it
+}
+
+// push appends a job.
+func (l *line) push(jobs []job, at int32) {
+	if len(l.places) == cap(l.places) && l.length <= len(l.places)/2 {
+		l.close(jobs)
+	}
+	jobs[at].place = int32(len(l.places))
+	l.places = append(l.places, at)
+	l.length++
+}
+
+// leave takes a job out.
+func (l *line) leave(j *job) {
+	l.places[j.place] = none
+	l.length--
+}
+
+// first is the job at the front, or none.
+func (l *line) first() int32 {
+	for l.front < len(l.places) {
+		if at := l.places[l.front]; at != none {
+			return at
+		}
+		l.front++
+	}
+	return none
+}
+
+// close moves up. It costs as much as the pushes since the last time.
+func (l *line) close(jobs []job) {
+	n := 0
+	for _, at := range l.places[l.front:] {
+		if at != none {
+			l.places[n], jobs[at].place = at, int32(n)
+			n++
+		}
+	}
+	l.places, l.front = l.places[:n], 0
+}
+
+func (l *line) copyFrom(o *line) {
+	places := append(l.places[:0], o.places...)
+	*l = *o
+	l.places = places
+}
