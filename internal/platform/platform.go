@@ -10,7 +10,7 @@ import (
 const (
 	maxHosts      = 1_000_000
 	maxProcessors = 10_000_000
-	maxLinks      = 6_000_000
+	maxLinks      = 2_500_000 // of a SimGrid file
 	maxFileBytes  = 64 << 20
 )
 

@@ -17,7 +17,6 @@ type simGrid struct {
 	points   map[string]point // routers and zones; hosts are in p.hosts
 	zones    map[string]*zone
 	links    map[string]int
-	split    map[string]int // of a SPLITDUPLEX link the half that goes up; the other follows it
 	coords   map[point]coord
 	procs    int
 	hosts    int
@@ -38,8 +37,7 @@ func parseSimGrid(r *report, data []byte) *Platform {
 		xmlFile: xmlFile{report: r},
 		p:       &Platform{hosts: map[string]Place{}, clusters: map[string]int{}},
 		points:  map[string]point{}, zones: map[string]*zone{},
-		links: map[string]int{}, split: map[string]int{},
-		coords: map[point]coord{},
+		links: map[string]int{}, coords: map[point]coord{},
 	}
 	top := g.tree(data)
 	if g.failed() {
@@ -204,15 +202,23 @@ func (g *simGrid) addLinks(line, n int, l Link, split bool, name func(int) strin
 		return f
 	}
 	for i := 0; i < n && !g.failed(); i++ {
+		id := name(i)
 		if !split {
-			g.addLink(line, name(i), l)
+			g.addLink(line, id, l)
 			continue
 		}
-		g.split[name(i)] = len(g.p.Links)
-		g.addLink(line, name(i)+"_UP", l)
-		g.addLink(line, name(i)+"_DOWN", l)
+		g.addLink(line, id+"_UP", l)
+		g.addLink(line, id+"_DOWN", l)
 	}
 	return f
+}
+
+// splitLink is the half of a SPLITDUPLEX link that goes up; the other follows
+// it.
+func (g *simGrid) splitLink(id string) (up int, ok bool) {
+	up, ok = g.links[id+"_UP"]
+	down, ok2 := g.links[id+"_DOWN"]
+	return up, ok && ok2 && down == up+1
 }
 
 func (g *simGrid) addLink(line int, name string, l Link) {

@@ -128,7 +128,7 @@ func (g *simGrid) readLinks(e *element) (there, back []int) {
 		g.check(child, "id!", "direction")
 		id := child.attrs["id"]
 		link, known := g.links[id]
-		up, split := g.split[id]
+		up, split := g.splitLink(id)
 		switch direction := child.attrs["direction"]; {
 		case direction == "UP" && split:
 			there, back = append(there, up), append(back, up+1)
@@ -136,7 +136,7 @@ func (g *simGrid) readLinks(e *element) (there, back []int) {
 			there, back = append(there, up+1), append(back, up)
 		case direction != "" && direction != "NONE" && direction != "UP" && direction != "DOWN":
 			g.wrong(child, "direction", "UP, DOWN or NONE")
-		case split:
+		case split && !known:
 			g.wrong(child, "id", "a direction, UP or DOWN; the link is SPLITDUPLEX")
 		case !known:
 			g.wrong(child, "id", "the name of a link")
