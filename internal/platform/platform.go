@@ -1,9 +1,6 @@
 package platform
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Limits on what a file may describe. They are far above any real grid, and
 // keep a slip of the keyboard from filling the memory.
@@ -89,9 +86,6 @@ func ParseLocal(s string) (Local, bool) {
 	}
 	return LocalNone, false
 }
-
-// LocalNames lists what ParseLocal takes, for messages.
-func LocalNames() string { return strings.Join(localNames[:], ", ") }
 
 // Cluster finds a cluster by its name.
 func (p *Platform) Cluster(name string) (int, bool) {

@@ -143,3 +143,14 @@ func TestAliasBombsAreRefusedQuickly(t *testing.T) {
 		t.Error("a platform out of nothing but aliases")
 	}
 }
+
+func TestLocalManagersAreNamedAsInTheFile(t *testing.T) {
+	for _, l := range []Local{LocalNone, LocalFCFS, LocalEASY} {
+		if got, ok := ParseLocal(l.String()); !ok || got != l {
+			t.Errorf("%v is read back as %v, %v", l, got, ok)
+		}
+	}
+	if _, ok := ParseLocal("EASY"); ok {
+		t.Error("names are in small letters")
+	}
+}

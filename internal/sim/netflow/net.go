@@ -108,7 +108,7 @@ func (n *Net) NextEvent() core.Time {
 
 // Advance lets time pass until now and returns the flows that ended since it
 // was last called, in the order of their ends, those of one moment in the order
-// of their starts. The slice is good until the call after next.
+// of their starts. The slice is good until the next Advance.
 func (n *Net) Advance(now core.Time) []Finished {
 	n.run(now)
 	done := n.done
