@@ -1,85 +1,44 @@
 // Package outcome turns the events of a run into its results: a record per
 // job, totals, and series over time. It sees events and nothing else, so a
-// replayed log gives the same results as the run that wrote it.
+// replayed log gives the same results as the run that wrote it. It must not
+// know of policies, programs or the simulator, and it decides nothing but how
+// each number is defined (see Record and Summary).
 package outcome
 
 import (
-	"math"
-
 	"github.com/godwit-hpc/godwit/internal/core"
 )
-
-// Record is what became of one job.
-type Record struct {
-	Submit, Start, End core.Time // Start and End are core.Never if it has not
-	Min, Max           int32
-	Size               int32 // at present
-	MaxSize            int32 // largest
-	Cluster            core.ClusterID
-	State              core.State
-	Malleable          bool
-	since              core.Time // of the present size
-	area               float64   // processor-seconds so far
-}
-
-// MeanSize is the size averaged over the run time.
-func (r *Record) MeanSize() float64 {
-	if run := r.Run(); run > 0 {
-		return r.area / run
-	}
-	return float64(r.MaxSize)
-}
-
-// Run is the execution time in seconds, from the first start.
-func (r *Record) Run() float64 { return r.End.Sub(r.Start).Seconds() }
-
-// Response is the time from submission to end in seconds.
-func (r *Record) Response() float64 { return r.End.Sub(r.Submit).Seconds() }
-
-// Wait is the time from submission to the first start in seconds.
-func (r *Record) Wait() float64 { return r.Start.Sub(r.Submit).Seconds() }
-
-// Summary is the totals of a run. Its JSON names are part of the surface.
-type Summary struct {
-	Jobs                int     `json:"jobs"`
-	Completed           int     `json:"completed"`
-	Failed              int     `json:"failed"`
-	Unplaced            int     `json:"unplaced"`
-	MakespanS           float64 `json:"makespan_s"`
-	MeanResponseS       float64 `json:"mean_response_s"`
-	MeanWaitS           float64 `json:"mean_wait_s"`
-	MeanRunS            float64 `json:"mean_run_s"`
-	MeanBoundedSlowdown float64 `json:"mean_bounded_slowdown"`
-	Utilization         float64 `json:"utilization"`
-	MeanSize            float64 `json:"mean_size"`
-	MaxSizeMean         float64 `json:"max_size_mean"`
-	GrowOps             int     `json:"grow_ops"`
-	ShrinkOps           int     `json:"shrink_ops"`
-	Events              int64   `json:"events"`
-}
 
 // Collector takes in events. Job numbers must be dense, from 1.
 type Collector struct {
 	records []Record
-	procs   int // of the whole platform
+	spread  map[core.JobID][]core.ClusterID // of jobs in several clusters
+	procs   int                             // of the whole platform
 	events  int64
+	ended   int
 	grows   int
 	shrinks int
-	used    int
-	waiting int
+	used    int     // processors in use
+	waiting int     // jobs that are neither running nor over
 	busy    float64 // processor-seconds
 	series  *Series // nil: not wanted
 }
 
-// NewCollector collects for a platform of so many processors; with series also
-// what happens over time.
+// NewCollector collects for a platform of so many processors and about so many
+// jobs; with series also what happens over time.
 func NewCollector(procs, jobs int, series bool) *Collector {
-	c := &Collector{procs: procs, records: make([]Record, 0, jobs)}
+	c := &Collector{procs: procs, records: make([]Record, 0, jobs), spread: map[core.JobID][]core.ClusterID{}}
 	if series {
 		c.series = &Series{}
 	}
 	return c
 }
+
+// Records lists the jobs in the order of their numbers.
+func (c *Collector) Records() []Record { return c.records }
+
+// Ended is how many jobs are over, however they ended.
+func (c *Collector) Ended() int { return c.ended }
 
 // Observe takes in one event.
 func (c *Collector) Observe(ev *core.Event) {
@@ -90,13 +49,9 @@ func (c *Collector) Observe(ev *core.Event) {
 	case core.JobBecame:
 		c.became(ev)
 	case core.PartPlanned:
-		r := c.at(ev.Job)
-		r.Size += int32(ev.N)
-		if ev.Part == 0 {
-			r.Cluster = ev.Cluster
-		}
+		c.planned(ev)
 	case core.PartAnswered:
-		c.resized(ev)
+		c.answered(ev)
 	case core.PartGaveBack:
 		c.resize(ev.Job, ev.At, -ev.N)
 	}
@@ -109,56 +64,99 @@ func (c *Collector) submitted(ev *core.Event) {
 		c.records = append(c.records, Record{})
 	}
 	*c.at(ev.Job) = Record{Submit: ev.At, Start: core.Never, End: core.Never, State: core.Submitted, Cluster: core.Nowhere,
-		Min: int32(ev.Spec.MinSize()), Max: int32(ev.Spec.MaxSize()), Malleable: ev.Spec.Kind == core.Malleable}
+		Min: int32(ev.Spec.MinSize()), Max: int32(ev.Spec.MaxSize()), Kind: ev.Spec.Kind}
 	c.waiting++
 	c.note(ev.At)
+}
+
+// planned notes where a part will run and how large it will be. A job placed
+// anew begins with part 0 again.
+func (c *Collector) planned(ev *core.Event) {
+	r := c.at(ev.Job)
+	if ev.Part == 0 {
+		r.size, r.Cluster = 0, ev.Cluster
+		delete(c.spread, ev.Job)
+	} else if r.Cluster != ev.Cluster || c.spread[ev.Job] != nil {
+		c.alsoIn(ev.Job, r.Cluster, ev.Cluster)
+	}
+	r.size += int32(ev.N)
+}
+
+// alsoIn keeps the clusters of a job that runs in more than one.
+func (c *Collector) alsoIn(id core.JobID, first, another core.ClusterID) {
+	list := c.spread[id]
+	if list == nil {
+		list = []core.ClusterID{first}
+	}
+	for _, known := range list {
+		if known == another {
+			return
+		}
+	}
+	c.spread[id] = append(list, another)
 }
 
 func (c *Collector) became(ev *core.Event) {
 	r := c.at(ev.Job)
 	was := r.State
 	r.State = ev.To
+	held := was == core.Running || was == core.Stopping
 	switch {
 	case ev.To == core.Running:
-		if r.Start == core.Never {
-			r.Start = ev.At
-		}
-		r.since = ev.At
-		r.MaxSize = max(r.MaxSize, r.Size)
-		c.used += int(r.Size)
-		c.waiting--
-	case was == core.Running || was == core.Stopping && ev.To != core.Running:
-		if ev.To == core.Stopping {
-			return
-		}
+		c.run(r, ev.At)
+	case ev.To == core.Stopping:
+		return // it holds its processors until it has left
+	case held:
 		c.account(r, ev.At)
-		c.used -= int(r.Size)
-		r.Size = 0
+		c.used -= int(r.size)
+		r.size = 0
 		if !ev.To.Terminal() {
 			c.waiting++
 		}
-	case ev.To == core.Submitted || ev.To == core.Resuming:
-		r.Size = 0 // the placement was given up
 	case ev.To.Terminal():
-		r.Size = 0
+		r.size = 0
 		c.waiting--
+	case ev.To.Waiting():
+		c.goBack(r)
+		return
 	default:
 		return
 	}
 	if ev.To.Terminal() {
 		r.End = ev.At
+		c.ended++
 	}
 	c.note(ev.At)
 }
 
-func (c *Collector) resized(ev *core.Event) {
-	if ev.N == 0 {
-		return
+func (c *Collector) run(r *Record, at core.Time) {
+	if r.Start == core.Never {
+		r.Start = at
 	}
-	if ev.Grow {
+	r.since = at
+	r.MaxSize = max(r.MaxSize, r.size)
+	c.used += int(r.size)
+	c.waiting--
+}
+
+// goBack forgets a placement that came to nothing. Where a job last ran stays
+// known while it waits to be resumed.
+func (c *Collector) goBack(r *Record) {
+	r.size = 0
+	if r.Start == core.Never {
+		r.Cluster = core.Nowhere
+	}
+}
+
+// answered takes in the answer to an offer; one that was refused is no
+// operation.
+func (c *Collector) answered(ev *core.Event) {
+	switch {
+	case ev.N == 0:
+	case ev.Grow:
 		c.grows++
 		c.resize(ev.Job, ev.At, ev.N)
-	} else {
+	default:
 		c.shrinks++
 		c.resize(ev.Job, ev.At, -ev.N)
 	}
@@ -167,61 +165,18 @@ func (c *Collector) resized(ev *core.Event) {
 func (c *Collector) resize(id core.JobID, at core.Time, by int) {
 	r := c.at(id)
 	c.account(r, at)
-	r.Size += int32(by)
-	r.MaxSize = max(r.MaxSize, r.Size)
+	r.size += int32(by)
+	r.MaxSize = max(r.MaxSize, r.size)
 	c.used += by
 	c.note(at)
 }
 
 // account adds what the job has used since its size last changed.
 func (c *Collector) account(r *Record, at core.Time) {
-	a := float64(r.Size) * at.Sub(r.since).Seconds()
-	r.area += a
-	c.busy += a
+	passed := at.Sub(r.since)
+	used := float64(r.size) * passed.Seconds()
+	r.ran += passed
+	r.area += used
+	c.busy += used
 	r.since = at
-}
-
-// Records lists the jobs in the order of their numbers.
-func (c *Collector) Records() []Record { return c.records }
-
-// Summary is the totals.
-func (c *Collector) Summary() Summary {
-	s := Summary{Jobs: len(c.records), Events: c.events, GrowOps: c.grows, ShrinkOps: c.shrinks}
-	first, last := core.Never, core.Time(math.MinInt64)
-	for i := range c.records {
-		r := &c.records[i]
-		first = min(first, r.Submit)
-		switch {
-		case r.State == core.Failed:
-			s.Failed++
-		case !r.State.Terminal():
-			s.Unplaced++
-		}
-		if r.State != core.Done {
-			continue
-		}
-		s.Completed++
-		last = max(last, r.End)
-		s.MeanResponseS += r.Response()
-		s.MeanWaitS += r.Wait()
-		s.MeanRunS += r.Run()
-		s.MeanBoundedSlowdown += max(1, r.Response()/max(r.Run(), 10))
-		s.MeanSize += r.MeanSize()
-		s.MaxSizeMean += float64(r.MaxSize)
-	}
-	if s.Completed == 0 {
-		return s
-	}
-	n := float64(s.Completed)
-	s.MeanResponseS /= n
-	s.MeanWaitS /= n
-	s.MeanRunS /= n
-	s.MeanBoundedSlowdown /= n
-	s.MeanSize /= n
-	s.MaxSizeMean /= n
-	s.MakespanS = last.Sub(first).Seconds()
-	if s.MakespanS > 0 {
-		s.Utilization = c.busy / (float64(c.procs) * s.MakespanS)
-	}
-	return s
 }
