@@ -1,7 +1,9 @@
 package netflow
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -100,30 +102,40 @@ func (w *world) checkRates() {
 			w.t.Fatalf("flow %d over %v: %g Mbit/s, the twin says %g", flows[i].id, routes[i], rates[i], want)
 		}
 	}
-	load := make([]float64, len(w.links))
-	most := make([]float64, len(w.links))
+	if err := certificate(w.links, routes, rates); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// certificate says why rates are not max-min fair: a link carries more than it
+// can, or a flow is not held up by a full link on which no flow is faster (or
+// by a fat pipe).
+func certificate(links []Link, routes [][]int, rates []float64) error {
+	load := make([]float64, len(links))
+	most := make([]float64, len(links))
 	for i, route := range routes {
 		for _, l := range route {
 			load[l] += rates[i]
 			most[l] = max(most[l], rates[i])
 		}
 	}
-	for l, link := range w.links {
+	for l, link := range links {
 		if link.Shared && load[l] > link.Mbps*(1+tolerance) {
-			w.t.Fatalf("link %d of %g Mbit/s carries %g", l, link.Mbps, load[l])
+			return fmt.Errorf("link %d of %g Mbit/s carries %g", l, link.Mbps, load[l])
 		}
 	}
 	for i, route := range routes {
 		held := slices.ContainsFunc(route, func(l int) bool {
-			if !w.links[l].Shared {
-				return rates[i] >= w.links[l].Mbps*(1-tolerance)
+			if !links[l].Shared {
+				return rates[i] >= links[l].Mbps*(1-tolerance)
 			}
-			return load[l] >= w.links[l].Mbps*(1-tolerance) && rates[i] >= most[l]*(1-tolerance)
+			return load[l] >= links[l].Mbps*(1-tolerance) && rates[i] >= most[l]*(1-tolerance)
 		})
 		if !held {
-			w.t.Fatalf("nothing holds flow %d over %v at %g Mbit/s", flows[i].id, route, rates[i])
+			return fmt.Errorf("nothing holds flow %d over %v at %g Mbit/s", i, route, rates[i])
 		}
 	}
+	return nil
 }
 
 // step goes to the next event, at most until the moment given, and accounts for
@@ -304,5 +316,34 @@ func TestABusyRouteStaysExactForPetabytes(t *testing.T) {
 	}
 	if len(n.bundles) != 1 || len(n.flows) != 1 {
 		t.Errorf("%d bundles and %d flows are kept", len(n.bundles), len(n.flows))
+	}
+}
+
+func TestSharingStaysExactForThousandsOfFlows(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	links := make([]Link, 200)
+	for l := range links {
+		links[l] = Link{math.Exp(random.Float64() * 12), random.IntN(10) > 0} // 1 Mbit/s to 160 Gbit/s
+	}
+	n := New(links)
+	routes := make([][]int, 5000)
+	for f := range routes {
+		for range 1 + random.IntN(5) {
+			routes[f] = append(routes[f], random.IntN(len(links)))
+		}
+		n.Start(0, ID(f), routes[f], 1<<50, 0)
+	}
+	n.Advance(0)
+	for round := range 20 {
+		rates := make([]float64, len(routes))
+		for f := range rates {
+			rates[f] = n.Rate(ID(f))
+		}
+		if err := certificate(links, routes, rates); err != nil {
+			t.Fatalf("after %d changes: %v", round, err)
+		}
+		l := random.IntN(len(links))
+		links[l].Mbps = math.Exp(random.Float64() * 12)
+		n.SetCapacity(core.AtSecond(float64(round)), l, links[l].Mbps)
 	}
 }
