@@ -18,7 +18,7 @@ func (s *Simulator) carryOut(c *core.Command) {
 		return
 	}
 	if t.epoch != c.Epoch {
-		t.epoch, t.parts, t.pending = c.Epoch, nil, 0
+		t.epoch, t.parts = c.Epoch, nil
 	}
 	switch c.Kind {
 	case core.Stage:
@@ -117,6 +117,7 @@ func (s *Simulator) startQueued(c core.ClusterID) {
 func (s *Simulator) run(t *task) {
 	id := t.job.Spec.ID
 	finish := t.begin(s.now, s.speed(t))
+	s.running++
 	s.agenda.add(finish, jobEnds, entry{job: id, version: t.version})
 	s.reportLater(t, 0)
 	s.lastJob = s.steps
@@ -181,6 +182,9 @@ func (s *Simulator) vacate(t *task) {
 		}
 		p.procs = nil
 	}
+	if t.running {
+		s.running--
+	}
 	t.running = false
 	t.version++
 }
@@ -188,8 +192,7 @@ func (s *Simulator) vacate(t *task) {
 // release forgets whatever the present epoch holds or waits for. What was not
 // saved is lost.
 func (s *Simulator) release(t *task) {
-	s.net.cancel(s, t)
-	s.vacate(t)
+	s.vacate(t) // files under way arrive, but nobody waits for them any more
 }
 
 // save stops a task with a checkpoint.

@@ -1,10 +1,197 @@
 package sim
 
-// Disturbances is what happens to the grid besides our jobs.
-type Disturbances struct{}
+import (
+	"slices"
+	"time"
 
-type foreignJob struct{}
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sim/localq"
+)
 
-func (s *Simulator) scheduleDisturbances() {}
-func (s *Simulator) disturb(e *entry)      {}
-func (s *Simulator) foreignStarts(q int64) {}
+// Disturbances is what happens to the grid besides our jobs, as streams in the
+// order of time. A stream that is nil brings nothing.
+type Disturbances struct {
+	Background func() (BackgroundJob, bool)
+	Hosts      func() (HostChange, bool)
+	Links      func() (LinkChange, bool)
+}
+
+// BackgroundJob is a job of somebody who bypasses us.
+type BackgroundJob struct {
+	At      core.Time
+	Cluster core.ClusterID
+	Procs   int
+	Run     time.Duration
+}
+
+// HostChange is a host that fails or comes back. Host counts within the
+// cluster as the platform lists it.
+type HostChange struct {
+	At      core.Time
+	Cluster core.ClusterID
+	Host    int
+	Up      bool
+}
+
+// LinkChange gives a link of the platform another rate.
+type LinkChange struct {
+	At   core.Time
+	Link int
+	Mbps float64
+}
+
+// intruders is the state of what disturbs a run: the next of each stream, and
+// the background jobs that are there.
+type intruders struct {
+	job     BackgroundJob
+	host    HostChange
+	link    LinkChange
+	running map[int64]foreignJob
+	last    int64
+}
+
+// foreignJob is a background job that holds processors, or waits in a
+// cluster's own queue.
+type foreignJob struct {
+	cluster core.ClusterID
+	procs   core.ProcSet
+	run     time.Duration
+}
+
+func (s *Simulator) scheduleDisturbances() {
+	d := s.cfg.Disturb
+	if d == nil {
+		return
+	}
+	s.intruders.running = map[int64]foreignJob{}
+	s.nextBackground()
+	s.nextHost()
+	s.nextLink()
+	if s.cfg.PollEvery > 0 && d.Background != nil {
+		s.agenda.add(s.now.Add(s.cfg.PollEvery), pollDue, entry{})
+	}
+}
+
+func (s *Simulator) nextBackground() {
+	if d := s.cfg.Disturb; d.Background != nil {
+		if j, ok := d.Background(); ok {
+			s.intruders.job = j
+			s.agenda.add(j.At, backgroundComes, entry{})
+		}
+	}
+}
+
+func (s *Simulator) nextHost() {
+	if d := s.cfg.Disturb; d.Hosts != nil {
+		if h, ok := d.Hosts(); ok {
+			s.intruders.host = h
+			s.agenda.add(h.At, hostChanges, entry{})
+		}
+	}
+}
+
+func (s *Simulator) nextLink() {
+	if d := s.cfg.Disturb; d.Links != nil {
+		if l, ok := d.Links(); ok {
+			s.intruders.link = l
+			s.agenda.add(l.At, linkChanges, entry{})
+		}
+	}
+}
+
+func (s *Simulator) disturb(e *entry) {
+	switch e.kind() {
+	case backgroundComes:
+		s.backgroundJob(s.intruders.job)
+		s.nextBackground()
+	case backgroundEnds:
+		s.backgroundLeaves(int64(e.job))
+	case hostChanges:
+		s.hostChange(s.intruders.host)
+		s.nextHost()
+	case linkChanges:
+		s.net.net.SetCapacity(s.now, s.intruders.link.Link, s.intruders.link.Mbps)
+		s.nextLink()
+	case pollDue:
+		s.poll()
+		s.agenda.add(s.now.Add(s.cfg.PollEvery), pollDue, entry{})
+	}
+}
+
+// backgroundJob starts a job of a local user: through the cluster's own queue
+// if it has one, else on what is really idle, as much as it finds of what it
+// wants.
+func (s *Simulator) backgroundJob(j BackgroundJob) {
+	s.intruders.last--
+	id := s.intruders.last
+	st := s.sites[j.Cluster]
+	f := foreignJob{cluster: j.Cluster, run: j.Run}
+	if st.queue != nil {
+		if st.queue.Submit(s.now, localq.Job{ID: id, Procs: min(j.Procs, st.procs), Estimate: j.Run}) == nil {
+			s.intruders.running[id] = f
+			st.touched = true
+		}
+		return
+	}
+	f.procs = st.idleFromTop(j.Procs)
+	if len(f.procs) == 0 {
+		return // everything is taken: a local user with nothing to use goes away
+	}
+	st.mark(f.procs, others, true)
+	s.intruders.running[id] = f
+	s.agenda.add(s.now.Add(j.Run), backgroundEnds, entry{job: core.JobID(id)})
+}
+
+// foreignStarts: the cluster's own queue starts a background job.
+func (s *Simulator) foreignStarts(id int64) {
+	s.agenda.add(s.now.Add(s.intruders.running[id].run), backgroundEnds, entry{job: core.JobID(id)})
+}
+
+func (s *Simulator) backgroundLeaves(id int64) {
+	f := s.intruders.running[id]
+	delete(s.intruders.running, id)
+	st := s.sites[f.cluster]
+	if st.queue != nil {
+		st.queue.End(s.now, id)
+		st.touched = true
+		return
+	}
+	st.mark(f.procs, others, false)
+}
+
+// hostChange takes a host away or gives it back. In a cluster with a queue of
+// its own only the number of processors changes: its manager drains.
+func (s *Simulator) hostChange(h HostChange) {
+	st := s.sites[h.Cluster]
+	procs := core.ProcSet{st.hosts[st.rank[h.Host]].procs}
+	if st.queue != nil {
+		n := procs.Count()
+		if !h.Up {
+			n = -n
+		}
+		st.queue.SetCapacity(s.now, st.queue.Capacity()+n)
+		st.touched = true
+		return
+	}
+	st.mark(procs, down, !h.Up)
+	kind := core.HostsDown
+	if h.Up {
+		kind = core.HostsUp
+	}
+	s.tell(core.Input{Kind: kind, Cluster: h.Cluster, Procs: procs})
+}
+
+// poll shows the engine what others use, where that has changed.
+func (s *Simulator) poll() {
+	for i, st := range s.sites {
+		if st.owner == nil {
+			continue
+		}
+		used := st.with(others)
+		if slices.Equal(used, st.others) {
+			continue
+		}
+		st.others = used
+		s.tell(core.Input{Kind: core.Polled, Cluster: core.ClusterID(i), Procs: used})
+	}
+}

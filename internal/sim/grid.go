@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -15,6 +16,7 @@ type site struct {
 	procs   int
 	uniform float64 // speed of all hosts, 0 if they differ
 	hosts   []siteHost
+	rank    []int         // of the host that the platform lists i-th, in hosts
 	queue   *localq.Queue // nil: no queue of its own
 	touched bool          // something happened to the queue in this instant
 
@@ -24,9 +26,9 @@ type site struct {
 }
 
 type siteHost struct {
-	name  string
-	speed float64
-	procs core.Range
+	speed  float64
+	memory int64
+	procs  core.Range
 }
 
 type owner uint8
@@ -41,19 +43,17 @@ const (
 // the engine, which gives out low numbers first, uses the fastest first.
 func newSite(c *platform.Cluster, local platform.Local, opts localq.Options, disturbed bool) *site {
 	s := &site{name: c.Name, procs: c.Procs}
-	hosts := slices.Clone(c.Hosts)
-	slices.SortStableFunc(hosts, func(a, b platform.Host) int {
-		switch {
-		case a.Speed > b.Speed:
-			return -1
-		case a.Speed < b.Speed:
-			return 1
-		}
-		return 0
-	})
+	order := make([]int, len(c.Hosts))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(c.Hosts[b].Speed, c.Hosts[a].Speed) })
+	s.rank = make([]int, len(order))
 	at := int32(0)
-	for i, h := range hosts {
-		s.hosts = append(s.hosts, siteHost{h.Name, h.Speed, core.Range{Lo: at, Hi: at + int32(h.Cores)}})
+	for i, listed := range order {
+		h := &c.Hosts[listed]
+		s.rank[listed] = i
+		s.hosts = append(s.hosts, siteHost{h.Speed, h.Memory, core.Range{Lo: at, Hi: at + int32(h.Cores)}})
 		at += int32(h.Cores)
 		if i == 0 {
 			s.uniform = h.Speed
@@ -76,12 +76,8 @@ func newSite(c *platform.Cluster, local platform.Local, opts localq.Options, dis
 // spec is the cluster as the engine is told about it.
 func (s *site) spec(c *platform.Cluster) world.ClusterSpec {
 	spec := world.ClusterSpec{Name: c.Name, KeepFree: c.KeepFree, Managed: s.queue != nil, Reserves: c.Reserves}
-	memory := map[string]int64{}
-	for _, h := range c.Hosts {
-		memory[h.Name] = h.Memory
-	}
 	for _, h := range s.hosts {
-		spec.Hosts = append(spec.Hosts, world.HostSpec{Procs: int(h.procs.Hi - h.procs.Lo), Speed: h.speed, Memory: memory[h.name]})
+		spec.Hosts = append(spec.Hosts, world.HostSpec{Procs: int(h.procs.Hi - h.procs.Lo), Speed: h.speed, Memory: h.memory})
 	}
 	return spec
 }

@@ -43,20 +43,21 @@ type Simulator struct {
 	now    core.Time
 	wake   core.Time
 
-	tasks   map[core.JobID]*task
-	spare   []*task
-	coming  *task // the next to arrive
-	inbox   []core.Input
-	next    int // first of inbox not told yet
-	starts  []int64
-	foreign map[int64]foreignJob // background jobs in progress
-	steps   int64
-	lastJob int64 // step at which a job last changed: to notice when nothing will happen any more
+	tasks     map[core.JobID]*task
+	spare     []*task
+	coming    *task // the next to arrive
+	intruders intruders
+	inbox     []core.Input
+	next      int // first of inbox not told yet
+	starts    []int64
+	running   int // tasks
+	steps     int64
+	lastJob   int64 // step at which a job last changed: to notice when nothing will happen any more
 }
 
 // New builds the grid of a simulation.
 func New(cfg Config) (*Simulator, error) {
-	s := &Simulator{cfg: cfg, tasks: map[core.JobID]*task{}, wake: core.Never, foreign: map[int64]foreignJob{}}
+	s := &Simulator{cfg: cfg, tasks: map[core.JobID]*task{}, wake: core.Never}
 	disturbed := cfg.Disturb != nil
 	for i := range cfg.Platform.Clusters {
 		c := cfg.Platform.Clusters[i]
@@ -86,9 +87,14 @@ func (s *Simulator) WorldSpec() world.Spec { return s.spec }
 // World is the engine's state; to be read only.
 func (s *Simulator) World() *world.World { return s.eng.World() }
 
-// stuckAfter is how many steps may pass without any job coming, going or
-// changing before the run is given up: those that still wait will never start.
+// stuckAfter is how many steps may pass with nothing running, nobody to come
+// and no job starting before the run is given up: those that still wait will
+// never start.
 const stuckAfter = 100_000
+
+func (s *Simulator) stuck() bool {
+	return s.running == 0 && s.coming == nil && s.steps-s.lastJob > stuckAfter
+}
 
 // Run simulates until all jobs are over, or until those that are left can
 // never start; their number is returned.
@@ -97,7 +103,7 @@ func (s *Simulator) Run(ctx context.Context) (left int, err error) {
 	s.scheduleDisturbances()
 	for s.coming != nil || len(s.tasks) > 0 {
 		t := min(s.agenda.next(), s.wake, s.net.next())
-		if t == core.Never || s.steps-s.lastJob > stuckAfter {
+		if t == core.Never || s.stuck() {
 			break
 		}
 		if s.steps&0xfff < 4 && ctx.Err() != nil {

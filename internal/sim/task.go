@@ -17,7 +17,6 @@ type task struct {
 	onePart  [1]taskPart
 	progress app.Progress
 	saved    float64 // part of the work that its last checkpoint holds
-	pending  int     // files on their way, or claims not granted
 }
 
 // taskPart is a part of a task in one cluster.

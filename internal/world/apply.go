@@ -125,11 +125,11 @@ func (w *World) scalingOf(spec *core.Job) *Scaling {
 		return nil
 	}
 	if spec.App == "" {
-		return &Scaling{}
+		return newScaling()
 	}
 	s := w.apps[spec.App]
 	if s == nil {
-		s = &Scaling{}
+		s = newScaling()
 		w.apps[spec.App] = s
 	}
 	return s

@@ -66,5 +66,8 @@ func (v View) Widest() (widest, total int) {
 	return widest, total
 }
 
-// Scaling is what is known of how the job's program scales; nil for a rigid job.
-func (j *Job) Scaling() *Scaling { return j.scaling }
+// SomebodyFits reports whether a job that waits to be placed could use what is
+// free in the cluster.
+func (v View) SomebodyFits(c *Cluster) bool {
+	return v.world.NextCandidate(nil, v.Room(c), 0) != nil
+}

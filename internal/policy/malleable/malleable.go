@@ -62,7 +62,7 @@ func ByName(name string) Policy {
 	case "fold":
 		return Folding{}
 	case "marginal":
-		return Marginal{Beta: 1, Hyst: 0.01}
+		return Marginal{}
 	}
 	return nil
 }
