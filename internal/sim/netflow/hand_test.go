@@ -125,6 +125,13 @@ func TestAFatPipeBoundsEachFlowSingly(t *testing.T) {
 	wantRates(t, n, 200, 200, 200, 200, 200, 500)
 }
 
+func TestAShortFlowOvertakesALongOneOverTheSameFatPipe(t *testing.T) {
+	n := New([]Link{{1000, false}})
+	n.Start(0, 0, []int{0}, 2*megabyte, 0)
+	n.Start(at(4), 1, []int{0}, megabyte/2, 0)
+	wantEnds(t, drain(t, n), Finished{1, at(8)}, Finished{0, at(16)})
+}
+
 func TestAFlowThatCrossesALinkTwiceTakesFromItTwice(t *testing.T) {
 	n := New(shared(900))
 	n.Start(0, 0, []int{0, 0}, megabyte, 0)

@@ -181,6 +181,9 @@ func (w *world) start() {
 	f := &known{id: w.nextID, start: w.now}
 	w.nextID++
 	f.route = rapid.SliceOfN(rapid.IntRange(0, len(w.links)-1), 0, 4).Draw(w.t, "route")
+	if len(w.flows) > 0 && rapid.Bool().Draw(w.t, "same route") {
+		f.route = w.flows[rapid.IntRange(0, len(w.flows)-1).Draw(w.t, "as")].route
+	}
 	bytes := rapid.Int64Range(0, 1<<rapid.IntRange(0, 40).Draw(w.t, "magnitude")).Draw(w.t, "bytes")
 	latency := time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(w.t, "latency"))
 	if rapid.Bool().Draw(w.t, "at once") {
