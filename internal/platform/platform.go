@@ -32,6 +32,7 @@ type Cluster struct {
 	Procs    int   // cores of all hosts together
 	Local    Local // its own queue
 	KeepFree int   // processors always left to local users
+	GrowFree int   // processors that growing leaves free besides
 	Reserves bool  // its local manager can reserve processors
 }
 

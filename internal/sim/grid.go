@@ -75,7 +75,7 @@ func newSite(c *platform.Cluster, local platform.Local, opts localq.Options, dis
 
 // spec is the cluster as the engine is told about it.
 func (s *site) spec(c *platform.Cluster) world.ClusterSpec {
-	spec := world.ClusterSpec{Name: c.Name, KeepFree: c.KeepFree, Managed: s.queue != nil, Reserves: c.Reserves}
+	spec := world.ClusterSpec{Name: c.Name, KeepFree: c.KeepFree, GrowFree: c.GrowFree, Managed: s.queue != nil, Reserves: c.Reserves}
 	for _, h := range s.hosts {
 		spec.Hosts = append(spec.Hosts, world.HostSpec{Procs: int(h.procs.Hi - h.procs.Lo), Speed: h.speed, Memory: h.memory})
 	}

@@ -22,6 +22,7 @@ type Config struct {
 	Place    core.PlacePolicy // of jobs that name none
 	MaxTries int
 	KeepFree map[string]int // by cluster, over the platform's
+	GrowFree map[string]int // likewise
 	Jobs     workload.Source
 	Disturb  *Disturbances
 	// ProgressEvery is how long after a start or a change of size a malleable
@@ -68,8 +69,12 @@ func New(cfg Config) (*Simulator, error) {
 		if n, ok := cfg.KeepFree[c.Name]; ok {
 			c.KeepFree = n
 		}
-		if c.KeepFree >= c.Procs {
-			return nil, fmt.Errorf("cluster %s keeps all of its %d processors free", c.Name, c.Procs)
+		if n, ok := cfg.GrowFree[c.Name]; ok {
+			c.GrowFree = n
+		}
+		if c.KeepFree+c.GrowFree >= c.Procs {
+			return nil, fmt.Errorf("cluster %s keeps all of its %d processors free (keep_free %d, grow_free %d)",
+				c.Name, c.Procs, c.KeepFree, c.GrowFree)
 		}
 		st := newSite(&c, local, cfg.Queue, disturbed)
 		s.sites = append(s.sites, st)
