@@ -1,0 +1,100 @@
+package chart
+
+import (
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/plot"
+	"github.com/godwit-hpc/godwit/internal/sim/outcome"
+)
+
+// Utilisation is the share of all processors in use over time.
+func Utilisation(runs []Run) plot.Chart {
+	c := course(runs, "Utilisation", "processors in use", func(r Run, i int) float64 {
+		return float64(r.Series.Used[i]) / float64(r.Procs)
+	})
+	c.YUnit = plot.Percent
+	return c
+}
+
+// Used is the number of processors in use over time.
+func Used(runs []Run) plot.Chart {
+	return course(runs, "Processors in use", "processors", func(r Run, i int) float64 { return float64(r.Series.Used[i]) })
+}
+
+// Queue is the number of waiting jobs over time.
+func Queue(runs []Run) plot.Chart {
+	return course(runs, "Waiting jobs", "jobs submitted and not running", func(r Run, i int) float64 {
+		return float64(r.Series.Waiting[i])
+	})
+}
+
+// Operations is the number of changes of size, grown and shrunk, up to each
+// moment.
+func Operations(runs []Run) plot.Chart {
+	c := plot.Chart{Title: "Grow and shrink operations", XLabel: "time", YLabel: "operations so far", XUnit: plot.Seconds}
+	for _, run := range runs {
+		if run.Series == nil {
+			continue
+		}
+		x, y := points(run.Series, func(i int) float64 { return float64(run.Series.Grows[i] + run.Series.Shrinks[i]) })
+		c.Series = append(c.Series, plot.Series{Name: run.Name, Kind: plot.Step, X: x, Y: y, Style: run.Style})
+	}
+	return c
+}
+
+// course draws a value that holds until it changes. A curve with more changes
+// than can be seen is averaged.
+func course(runs []Run, title, label string, value func(r Run, i int) float64) plot.Chart {
+	c := plot.Chart{Title: title, XLabel: "time", YLabel: label, XUnit: plot.Seconds}
+	for _, run := range runs {
+		if run.Series == nil {
+			continue
+		}
+		x, y := points(run.Series, func(i int) float64 { return value(run, i) })
+		if len(x) > maxChanges {
+			x, y = averaged(x, y)
+		}
+		c.Series = append(c.Series, plot.Series{Name: run.Name, Kind: plot.Step, X: x, Y: y, Style: run.Style})
+	}
+	return c
+}
+
+// points are the changes of a series, in seconds from its beginning.
+func points(s *outcome.Series, value func(i int) float64) (x, y []float64) {
+	var start core.Time
+	for i, at := range s.At {
+		if i == 0 {
+			start = at
+		}
+		x, y = append(x, at.Sub(start).Seconds()), append(y, value(i))
+	}
+	return x, y
+}
+
+const (
+	maxChanges = 3000 // beyond it a curve is a black band
+	windows    = 400
+)
+
+// averaged is the mean of each of some hundred windows of equal length.
+func averaged(x, y []float64) (ax, ay []float64) {
+	first, last := x[0], x[len(x)-1]
+	width := (last - first) / windows
+	i := 0
+	for w := range windows {
+		from, to := first+float64(w)*width, first+float64(w+1)*width
+		sum := 0.0
+		for at := from; at < to; {
+			for i+1 < len(x) && x[i+1] <= at {
+				i++
+			}
+			until := to
+			if i+1 < len(x) {
+				until = min(to, x[i+1])
+			}
+			sum += y[i] * (until - at)
+			at = until
+		}
+		ax, ay = append(ax, from), append(ay, sum/width)
+	}
+	return append(ax, last), append(ay, ay[len(ay)-1])
+}

@@ -1,0 +1,209 @@
+package runlog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/engine"
+	"github.com/godwit-hpc/godwit/internal/world"
+)
+
+// Replay is a log being replayed.
+type Replay struct {
+	lines     *lines
+	header    Header
+	world     *world.World   // as the logged events make it
+	engine    *engine.Engine // decides anew, on a world of its own
+	last      core.Time
+	submitted int64
+	total     endLine
+}
+
+// Observer is told what the log says, once it has been verified.
+type Observer interface {
+	// Submitted is told the label of the next job, before the event.
+	Submitted(label int64)
+	Observe(ev *core.Event)
+}
+
+// Report is what a replay proved.
+type Report struct {
+	Steps  int64 // inputs on which the engine decided as logged
+	Events int64 // that came of them, all identical
+}
+
+// DifferenceError says where the engine decides differently from the log.
+type DifferenceError struct {
+	File    string
+	Line    int
+	Logged  string // the first event that differs, "nothing" if there is none
+	Decided string
+}
+
+func (e *DifferenceError) Error() string {
+	return fmt.Sprintf("%s:%d: the engine decides differently: logged %s, decided %s", e.File, e.Line, e.Logged, e.Decided)
+}
+
+// Open reads the header of a log, plain or gzip; name is the file as the user
+// knows it. What is wrong with it is a *badinput.Error.
+func Open(r io.Reader, name string) (*Replay, error) {
+	in, err := openLines(r, name)
+	if err != nil {
+		return nil, err
+	}
+	var l headerLine
+	switch err := in.next(&l); {
+	case errors.Is(err, io.EOF):
+		return nil, in.bad("", "the header of a log; the file is empty", nil)
+	case err != nil:
+		return nil, err
+	}
+	if err := l.check(); err != nil {
+		return nil, in.bad("", "the header of a log", err)
+	}
+	h := l.header()
+	w := world.New(h.World)
+	return &Replay{lines: in, header: h, world: w, engine: engine.New(h.Engine, world.New(h.World)), last: -1 << 62}, nil
+}
+
+// Header is what the run began with.
+func (r *Replay) Header() Header { return r.header }
+
+// Procs is how many processors the logged grid has.
+func (r *Replay) Procs() int {
+	n := 0
+	for _, c := range r.world.Clusters() {
+		n += c.Procs()
+	}
+	return n
+}
+
+// Run replays the log to its end. It returns a *badinput.Error if the log
+// says what cannot be, a *DifferenceError if the engine decides differently.
+func (r *Replay) Run(ctx context.Context, o Observer) (Report, error) {
+	for {
+		var l stepLine
+		err := r.lines.next(&l)
+		switch {
+		case errors.Is(err, io.EOF):
+			return Report{}, r.lines.bad("", "a log that ends with its last line; this one breaks off", nil)
+		case err != nil:
+			return Report{}, err
+		case l.End != nil:
+			return r.finish(l.End)
+		}
+		if r.total.Steps&0xff == 0 && ctx.Err() != nil {
+			return Report{}, ctx.Err()
+		}
+		if err := r.step(&l); err != nil {
+			return Report{}, err
+		}
+		if l.In.Kind == core.Submit {
+			o.Submitted(l.label())
+		}
+		for i := range l.Events {
+			o.Observe(&l.Events[i])
+		}
+	}
+}
+
+func (l *stepLine) label() int64 {
+	if l.Label != 0 {
+		return l.Label
+	}
+	return int64(l.In.Spec.ID)
+}
+
+// step verifies one line: the events can have happened, and they are what the
+// engine makes of the input.
+func (r *Replay) step(l *stepLine) error {
+	if err := r.check(l); err != nil {
+		return r.lines.bad("", "a step that can have happened", err)
+	}
+	r.last = l.At
+	r.total.Steps++
+	r.total.Events += int64(len(l.Events))
+	decided, err := r.apply(l)
+	if err != nil {
+		return r.lines.bad("", "a step that can have happened", err)
+	}
+	return r.compare(l.Events, decided)
+}
+
+func (r *Replay) check(l *stepLine) error {
+	if l.At < r.last {
+		return errors.New("it is older than the one before it")
+	}
+	for i := range l.Events {
+		if l.Events[i].At != l.At {
+			return fmt.Errorf("event %d happens at another time than its step", i+1)
+		}
+	}
+	if l.In.Kind != core.Submit {
+		return nil
+	}
+	err := r.checkSpec(l.In.Spec)
+	r.submitted++
+	return err
+}
+
+// apply applies the logged events to the world and lets the engine decide
+// anew. Both rely on what their callers promise, which a log need not keep:
+// if one of them gives up, the log is at fault.
+func (r *Replay) apply(l *stepLine) (decided []core.Event, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	for i := range l.Events {
+		if err := r.world.Apply(&l.Events[i]); err != nil {
+			return nil, err
+		}
+	}
+	return r.engine.Step(l.At, &l.In).Events, nil
+}
+
+func (r *Replay) compare(logged, decided []core.Event) error {
+	for i := range max(len(logged), len(decided)) {
+		if i < len(logged) && i < len(decided) && same(&logged[i], &decided[i]) {
+			continue
+		}
+		return &DifferenceError{File: r.lines.name, Line: r.lines.n, Logged: describe(logged, i), Decided: describe(decided, i)}
+	}
+	return nil
+}
+
+func describe(events []core.Event, i int) string {
+	if i >= len(events) {
+		return "nothing"
+	}
+	text, err := json.Marshal(&events[i])
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// finish checks that the log is whole, and that both worlds are the same.
+func (r *Replay) finish(end *endLine) (Report, error) {
+	if *end != r.total {
+		return Report{}, r.lines.bad("", fmt.Sprintf("the end of %d steps and %d events; the log has %d and %d",
+			end.Steps, end.Events, r.total.Steps, r.total.Events), nil)
+	}
+	if err := r.lines.next(&stepLine{}); !errors.Is(err, io.EOF) {
+		if err == nil {
+			err = r.lines.bad("", "nothing after the last line", nil)
+		}
+		return Report{}, err
+	}
+	if !bytes.Equal(r.world.AppendState(nil), r.engine.World().AppendState(nil)) {
+		return Report{}, &DifferenceError{File: r.lines.name, Line: r.lines.n, Logged: "one state", Decided: "another"}
+	}
+	return Report(r.total), nil
+}

@@ -1,0 +1,45 @@
+package trial
+
+import (
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sim"
+	"github.com/godwit-hpc/godwit/internal/sim/scenario"
+)
+
+// disturbances hands the scenario's streams to the simulator.
+func (t *Setup) disturbances() *sim.Disturbances {
+	s := t.Scenario
+	if s == nil || len(s.Background)+len(s.Failures)+len(s.Links) == 0 {
+		return nil
+	}
+	d := &sim.Disturbances{}
+	if len(s.Background) > 0 {
+		jobs := s.BackgroundJobs(t.Seed, core.Never)
+		d.Background = func() (sim.BackgroundJob, bool) {
+			j, ok := jobs.Next()
+			return sim.BackgroundJob(j), ok
+		}
+	}
+	if len(s.Failures) > 0 {
+		hosts := s.HostChanges(t.Seed, core.Never)
+		d.Hosts = func() (sim.HostChange, bool) {
+			h, ok := hosts.Next()
+			return sim.HostChange(h), ok
+		}
+	}
+	if len(s.Links) > 0 {
+		d.Links = links(s.Links)
+	}
+	return d
+}
+
+func links(changes []scenario.LinkChange) func() (sim.LinkChange, bool) {
+	return func() (sim.LinkChange, bool) {
+		if len(changes) == 0 {
+			return sim.LinkChange{}, false
+		}
+		next := changes[0]
+		changes = changes[1:]
+		return sim.LinkChange(next), true
+	}
+}

@@ -1,0 +1,187 @@
+// Package trial puts one run of the simulator together: a platform, the jobs,
+// what disturbs them, the policies; it runs it, keeps its log if that is
+// wanted, and hands back the results. It decides which choice holds where
+// several could be made (a scenario's own, the defaults), and must not know of
+// command lines or of how results are shown.
+package trial
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/engine"
+	"github.com/godwit-hpc/godwit/internal/platform"
+	"github.com/godwit-hpc/godwit/internal/policy/malleable"
+	"github.com/godwit-hpc/godwit/internal/sim"
+	"github.com/godwit-hpc/godwit/internal/sim/localq"
+	"github.com/godwit-hpc/godwit/internal/sim/runlog"
+	"github.com/godwit-hpc/godwit/internal/sim/scenario"
+	"github.com/godwit-hpc/godwit/internal/sim/workload"
+)
+
+// Setup is everything about a run. It is not changed by running it, so that
+// one Setup can be run several times with another policy or seed.
+type Setup struct {
+	Title    string
+	Platform *platform.Platform
+	Scenario *scenario.Scenario     // where jobs and disturbances come from, or nil: then
+	Trace    *workload.TraceOptions // the jobs come from here
+	Seed     uint64
+	Policy   Policy
+	Queue    localq.Options
+	KeepFree map[string]int // by cluster, instead of the platform's
+	GrowFree map[string]int // likewise
+}
+
+// Policy is what an operator chooses.
+type Policy struct {
+	Place         core.PlacePolicy
+	Approach      engine.Approach
+	Malleable     string          // a name that malleable.ByName knows, or runlog.None
+	Local         *platform.Local // of every cluster; nil: as the platform says
+	MaxTries      int
+	ScanEvery     time.Duration
+	PollEvery     time.Duration
+	ProgressEvery time.Duration
+	ShrinkGrace   time.Duration
+	ClaimMargin   time.Duration
+}
+
+// DefaultPolicy is what holds where nobody chose anything.
+func DefaultPolicy() Policy {
+	e := engine.DefaultConfig()
+	return Policy{
+		Place: core.WorstFit, Approach: engine.PWA, Malleable: "marginal",
+		ScanEvery: e.ScanEvery, ShrinkGrace: e.ShrinkGrace, ClaimMargin: e.ClaimMargin,
+		PollEvery: 30 * time.Second, ProgressEvery: 10 * time.Second,
+	}
+}
+
+// FromScenario is the run that a scenario describes.
+func FromScenario(s *scenario.Scenario) *Setup {
+	t := &Setup{Title: s.Name, Platform: s.Platform, Scenario: s, Seed: s.Seed, Policy: DefaultPolicy(), KeepFree: map[string]int{}}
+	for i, n := range s.KeepFree {
+		t.KeepFree[s.Platform.Clusters[i].Name] = n
+	}
+	if s.Trace != nil {
+		o := *s.Trace
+		t.Trace = &o
+	}
+	t.Policy.adopt(&s.Policy)
+	return t
+}
+
+// adopt takes over what a scenario chooses.
+func (p *Policy) adopt(s *scenario.Policy) {
+	if s.Place != core.PlaceDefault {
+		p.Place = s.Place
+	}
+	switch s.Approach {
+	case engine.PRA.String():
+		p.Approach = engine.PRA
+	case engine.PWA.String():
+		p.Approach = engine.PWA
+	}
+	if s.Malleable != "" {
+		p.Malleable = s.Malleable
+	}
+	if local, ok := platform.ParseLocal(s.Local); ok {
+		p.Local = &local
+	}
+	p.MaxTries = s.MaxTries
+	for _, d := range []struct{ from, to *time.Duration }{
+		{&s.ScanEvery, &p.ScanEvery}, {&s.PollEvery, &p.PollEvery}, {&s.ProgressEvery, &p.ProgressEvery},
+		{&s.ShrinkGrace, &p.ShrinkGrace}, {&s.ClaimMargin, &p.ClaimMargin},
+	} {
+		if *d.from > 0 {
+			*d.to = *d.from
+		}
+	}
+}
+
+// ManagedEverywhere reports whether every cluster has a queue of its own: then
+// the broker hands jobs over as they are, and no policy changes their size.
+func (t *Setup) ManagedEverywhere() bool {
+	for i := range t.Platform.Clusters {
+		if t.localOf(i) == platform.LocalNone {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *Setup) localOf(cluster int) platform.Local {
+	if t.Policy.Local != nil {
+		return *t.Policy.Local
+	}
+	return t.Platform.Clusters[cluster].Local
+}
+
+// usable is how many processors of a cluster a job can ever get.
+func (t *Setup) usable(cluster int) int {
+	c := &t.Platform.Clusters[cluster]
+	if n, ok := t.KeepFree[c.Name]; ok {
+		return c.Procs - n
+	}
+	return c.Procs - c.KeepFree
+}
+
+// largest is the most that a job can ever get: of one cluster, or of all where
+// the policy may split it.
+func (t *Setup) largest() int {
+	most, sum := 0, 0
+	for i := range t.Platform.Clusters {
+		n := t.usable(i)
+		most = max(most, n)
+		sum += n
+	}
+	if t.Policy.Place == core.FlexibleMin {
+		return sum
+	}
+	return most
+}
+
+// check finds what no reader of files can know.
+func (t *Setup) check() error {
+	for i := range t.Platform.Clusters {
+		if c := &t.Platform.Clusters[i]; t.usable(i) < 1 {
+			return &badinput.Error{Field: "keep free in cluster " + c.Name, Value: strconv.Itoa(c.Procs - t.usable(i)),
+				Want: fmt.Sprintf("fewer than its %d processors", c.Procs)}
+		}
+	}
+	return nil
+}
+
+// source is the stream of jobs.
+func (t *Setup) source() (workload.Source, workload.Stats, error) {
+	if t.Trace == nil {
+		return t.Scenario.Jobs(t.Seed)
+	}
+	o := *t.Trace
+	o.Seed, o.MaxProcs = t.Seed, t.largest()
+	return workload.ReadTrace(o)
+}
+
+// config is what the simulator is told.
+func (t *Setup) config(jobs workload.Source) sim.Config {
+	p := &t.Policy
+	e := engine.DefaultConfig()
+	e.Approach, e.Malleable = p.Approach, malleable.ByName(t.malleable())
+	e.ScanEvery, e.ShrinkGrace, e.ClaimMargin = p.ScanEvery, p.ShrinkGrace, p.ClaimMargin
+	return sim.Config{
+		Platform: t.Platform, Local: p.Local, Queue: t.Queue, Engine: e,
+		Place: p.Place, MaxTries: p.MaxTries, KeepFree: t.KeepFree, GrowFree: t.GrowFree, Jobs: jobs, Disturb: t.disturbances(),
+		ProgressEvery: p.ProgressEvery, PollEvery: p.PollEvery,
+	}
+}
+
+// malleable is the name of the policy in force.
+func (t *Setup) malleable() string {
+	if t.ManagedEverywhere() {
+		return runlog.None
+	}
+	return t.Policy.Malleable
+}
