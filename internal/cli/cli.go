@@ -1,0 +1,125 @@
+// Package cli is the command line: it turns arguments into calls of the
+// packages that do the work, and what comes back into text or JSON. It decides
+// how flags are called, what is printed and which exit code ends the process;
+// names that others rely on are fixed. Results go to stdout alone, everything
+// else to stderr. It must not decide anything about jobs.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/clock"
+)
+
+// The exit codes of every command.
+const (
+	exitDone        = 0
+	exitFailed      = 1 // the work failed
+	exitBadInput    = 2 // wrong usage or bad input
+	exitInterrupted = 130
+)
+
+// app is what all commands share.
+type app struct {
+	version        string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	now            clock.Clock
+}
+
+// Main runs the command that the arguments name and returns the exit code of
+// the process.
+func Main(version string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	a := &app{version, stdin, stdout, stderr, clock.Real()}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return a.report(root.ExecuteContext(ctx))
+}
+
+// report tells the user what went wrong, in one line, and which exit code says
+// so to programs.
+func (a *app) report(err error) int {
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, context.Canceled):
+		a.say("interrupted")
+		return exitInterrupted
+	}
+	a.say(err.Error())
+	if badinput.Is(err) {
+		return exitBadInput
+	}
+	return exitFailed
+}
+
+// say writes one line to stderr.
+func (a *app) say(text string) {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+	_, _ = fmt.Fprintf(a.stderr, "godwit: %s\n", text) // there is nobody else to tell
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "godwit",
+		Short: "Adaptive broker for jobs that must end in time",
+		Long: `Godwit chooses where a job runs, watches it, predicts when it will be done, and
+moves, grows or shrinks it when the grid changes under it. The simulator runs
+the same policies on recorded traces and on described workloads.`,
+		Example: `  # The schedule that a cluster's own queue would have made of a trace
+  godwit sim --platform kth.yaml --trace KTH-SP2-1996-2.swf.gz --local easy
+
+  # Five malleability policies on one workload, side by side
+  godwit sim --scenario scenarios/koala/w2m.yaml --compare fpsma,egs,equi,fold,marginal
+
+  # The experiments of the papers, with a report each
+  godwit experiment koala`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          a.noSuchCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(&cobra.Command{Hidden: true}) // --help is enough
+	root.AddCommand(a.simCommand(), a.experimentCommand(), a.completionCommand(), a.versionCommand())
+	return root
+}
+
+// noSuchCommand refuses arguments of a command that only has subcommands.
+func (a *app) noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var known []string
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			known = append(known, c.Name())
+		}
+	}
+	return &badinput.Error{Field: cmd.CommandPath(), Value: args[0], Want: "unknown command, " + choices(args[0], known)}
+}
+
+// noArguments refuses arguments of a command that takes flags only.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return &badinput.Error{Field: cmd.CommandPath(), Value: args[0], Want: "no argument, only flags"}
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+)
+
+// checked is the value of a flag that is read and checked as soon as it is
+// given. The error of parse is the phrase that says what would be right.
+type checked[T any] struct {
+	to    *T
+	kind  string // what the help calls it
+	show  func(T) string
+	parse func(string) (T, error)
+}
+
+func (c checked[T]) String() string {
+	if c.to == nil || c.show == nil {
+		return ""
+	}
+	return c.show(*c.to)
+}
+
+func (c checked[T]) Type() string { return c.kind }
+
+// called gives the value another name in the help.
+func (c checked[T]) called(kind string) checked[T] {
+	c.kind = kind
+	return c
+}
+
+func (c checked[T]) Set(text string) error {
+	v, err := c.parse(text)
+	if err == nil {
+		*c.to = v
+	}
+	return err
+}
+
+// choice is a flag with a few names to choose from.
+func choice(to *string, names ...string) checked[string] {
+	return checked[string]{to, strings.Join(names, "|"), func(s string) string { return s }, func(text string) (string, error) {
+		for _, name := range names {
+			if name == text {
+				return text, nil
+			}
+		}
+		want := listed(names)
+		if near := nearest(text, names); near != "" {
+			want += "; did you mean " + near + "?"
+		}
+		return "", errors.New(want)
+	}}
+}
+
+// whole is a flag with a whole number; 0 is not shown as its default.
+func whole(to *int, least, most int) pflag.Value {
+	return checked[int]{to, "N", strconv.Itoa, func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Errorf("a whole number from %d to %d", least, most)
+		}
+		return n, nil
+	}}
+}
+
+// number is a flag with a number.
+func number(to *float64, least, most float64) pflag.Value {
+	show := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	return checked[float64]{to, "F", show, func(text string) (float64, error) {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(x >= least && x <= most) {
+			return 0, fmt.Errorf("a number from %g to %g", least, most)
+		}
+		return x, nil
+	}}
+}
+
+// above is a flag with a duration above 0.
+func above(to *time.Duration) pflag.Value {
+	return checked[time.Duration]{to, "TIME", nil, func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return 0, errors.New("a duration above 0, like 30s or 5m")
+		}
+		return d, nil
+	}}
+}
+
+// outputFlag adds -o.
+func outputFlag(flags *pflag.FlagSet, to *string) {
+	*to = "table"
+	flags.VarP(choice(to, "table", "json"), "output", "o", "how results are printed: a table for people, JSON for programs")
+}
+
+// flagError turns what the flag parser says into the one line that all bad
+// input gets.
+func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	var unknown *pflag.NotExistError
+	var lacks *pflag.ValueRequiredError
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return err
+	case errors.As(err, &invalid):
+		return &badinput.Error{Field: "--" + invalid.GetFlag().Name, Value: invalid.GetValue(), Want: wanted(invalid)}
+	case errors.As(err, &unknown):
+		return unknownFlag(cmd, unknown)
+	case errors.As(err, &lacks):
+		return &badinput.Error{Field: "--" + lacks.GetFlag().Name, Want: "a value after it"}
+	}
+	return &badinput.Error{Want: err.Error()}
+}
+
+// wanted is what would be right in place of a wrong value.
+func wanted(e *pflag.InvalidValueError) string {
+	switch e.GetFlag().Value.Type() {
+	case "bool":
+		return "true or false"
+	case "uint64":
+		return "a whole number of at least 0"
+	}
+	return errors.Unwrap(e).Error()
+}
+
+func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
+	name := e.GetSpecifiedName()
+	if short := e.GetSpecifiedShortnames(); short != "" {
+		return &badinput.Error{Field: cmd.CommandPath(), Value: "-" + short, Want: "unknown flag, see " + cmd.CommandPath() + " --help"}
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	want := "unknown flag, see " + cmd.CommandPath() + " --help"
+	if near := nearest(name, known); near != "" {
+		want = "unknown flag, did you mean --" + near + "?"
+	}
+	return &badinput.Error{Field: cmd.CommandPath(), Value: "--" + name, Want: want}
+}

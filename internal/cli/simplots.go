@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/godwit-hpc/godwit/internal/outfile"
+	"github.com/godwit-hpc/godwit/internal/plot"
+	"github.com/godwit-hpc/godwit/internal/sim/chart"
+)
+
+// simCharts are the charts of --plots and their files.
+var simCharts = []struct {
+	file string
+	draw func([]chart.Run) plot.Chart
+}{
+	{"utilisation.svg", chart.Utilisation},
+	{"queue.svg", chart.Queue},
+	{"operations.svg", chart.Operations},
+	{"mean-size.svg", chart.MeanSizes},
+	{"max-size.svg", chart.MaxSizes},
+	{"execution-time.svg", chart.ExecutionTimes},
+	{"response-time.svg", chart.ResponseTimes},
+}
+
+func writePlots(dir string, reports []*simReport) error {
+	var runs []chart.Run
+	for _, r := range reports {
+		runs = append(runs, chart.Run{Name: r.policy(), Records: r.result.Outcome.Records(), Series: r.result.Outcome.Series(), Procs: r.Procs})
+	}
+	for _, c := range simCharts {
+		var svg bytes.Buffer
+		if err := c.draw(runs).WriteSVG(&svg); err != nil {
+			return err
+		}
+		if err := outfile.WriteAll(filepath.Join(dir, c.file), svg.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withoutPath is a file error without the path, which the message has already.
+func withoutPath(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}

@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/outfile"
+	"github.com/godwit-hpc/godwit/internal/progress"
+	"github.com/godwit-hpc/godwit/internal/sim/outcome"
+	"github.com/godwit-hpc/godwit/internal/sim/runlog"
+	"github.com/godwit-hpc/godwit/internal/sim/trial"
+)
+
+// simReport is what sim prints of one run; the JSON names are part of the
+// surface.
+type simReport struct {
+	outcome.Summary
+	WallS float64 `json:"wall_s"`
+	trial.About
+	Verified *verified `json:"verified,omitempty"` // of a replay
+
+	result *trial.Result
+}
+
+type verified struct {
+	Steps  int64 `json:"steps"`
+	Events int64 `json:"events"`
+}
+
+// sim runs what the flags ask for and prints the results.
+func (a *app) sim(ctx context.Context, f *simFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	files, err := f.openFiles()
+	if err != nil {
+		return err
+	}
+	defer files.discard()
+	reports, err := a.simRuns(ctx, f, files)
+	if err != nil {
+		return err
+	}
+	if err := files.write(reports); err != nil {
+		return err
+	}
+	return a.printSim(f, reports)
+}
+
+// simRuns simulates, or replays.
+func (a *app) simRuns(ctx context.Context, f *simFlags, files *simFiles) ([]*simReport, error) {
+	if f.replay != "" {
+		r, err := a.replayRun(ctx, f)
+		return []*simReport{r}, err
+	}
+	setups, err := f.setups()
+	if err != nil {
+		return nil, err
+	}
+	a.notes(f, setups[0])
+	var reports []*simReport
+	for _, t := range setups {
+		r, err := a.simRun(ctx, f, t, files.log)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, r)
+	}
+	return reports, nil
+}
+
+// notes tells what the user may not expect.
+func (a *app) notes(f *simFlags, t *trial.Setup) {
+	if f.quiet {
+		return
+	}
+	for _, note := range t.Platform.Notes {
+		a.say("note: " + t.Platform.Name + ": " + note)
+	}
+	if t.ManagedEverywhere() && (f.compare != nil || f.malleable != "" && f.malleable != runlog.None) {
+		a.say("note: no size changes, because every cluster has a queue of its own: jobs run as they are")
+	}
+}
+
+func (a *app) simRun(ctx context.Context, f *simFlags, t *trial.Setup, log *outfile.File) (*simReport, error) {
+	o := trial.Options{Series: f.plots != "", Compress: strings.HasSuffix(f.log, ".gz")}
+	if log != nil {
+		o.Log = log
+	}
+	done := a.watch(f, t.Title, &o)
+	begin := a.now()
+	r, err := t.Run(ctx, o)
+	done()
+	if err != nil {
+		return nil, err
+	}
+	return &simReport{Summary: r.Summary, WallS: a.now.Since(begin).Seconds(), About: r.About, result: r}, nil
+}
+
+func (a *app) replayRun(ctx context.Context, f *simFlags) (*simReport, error) {
+	in, err := os.Open(f.replay)
+	if err != nil {
+		return nil, unreadable(f.replay, "a log that can be read", err)
+	}
+	defer func() { _ = in.Close() }() // only read from
+	o := trial.Options{Series: f.plots != ""}
+	done := a.watch(f, filepath.Base(f.replay), &o)
+	begin := a.now()
+	r, proof, err := trial.Replay(ctx, in, f.replay, o)
+	done()
+	if err != nil {
+		return nil, err
+	}
+	v := verified(proof)
+	return &simReport{Summary: r.Summary, WallS: a.now.Since(begin).Seconds(), About: r.About, Verified: &v, result: r}, nil
+}
+
+func unreadable(path, want string, err error) error {
+	return &badinput.Error{File: path, Want: want, Err: withoutPath(err)}
+}
+
+// watch shows how far a run has come; the function that it returns takes the
+// line away.
+func (a *app) watch(f *simFlags, label string, o *trial.Options) (done func()) {
+	if f.quiet {
+		return func() {}
+	}
+	var line *progress.Line
+	o.Begin = func(jobs int) { line = progress.New(a.stderr, a.now, label, "jobs", int64(jobs)) }
+	o.Progress = func(ended int64) { line.Update(ended) }
+	return func() { line.Done() }
+}
+
+// simFiles are the files that a run writes. They are opened before it begins,
+// so that a wrong path costs nobody an hour, and are there only if all went
+// well.
+type simFiles struct {
+	jobs, log *outfile.File
+	plots     string
+}
+
+func (f *simFlags) openFiles() (s *simFiles, err error) {
+	s = &simFiles{plots: f.plots}
+	for _, file := range []struct {
+		path string
+		to   **outfile.File
+	}{{f.jobsOut, &s.jobs}, {f.log, &s.log}} {
+		if file.path == "" {
+			continue
+		}
+		if *file.to, err = outfile.Create(file.path); err != nil {
+			s.discard()
+			return nil, err
+		}
+	}
+	if f.plots != "" {
+		if err := os.MkdirAll(f.plots, 0o777); err != nil {
+			s.discard()
+			return nil, unreadable(f.plots, "a directory that can be written", err)
+		}
+	}
+	return s, nil
+}
+
+func (s *simFiles) discard() {
+	for _, f := range []*outfile.File{s.jobs, s.log} {
+		if f != nil {
+			f.Discard()
+		}
+	}
+}
+
+func (s *simFiles) write(reports []*simReport) error {
+	if s.jobs != nil {
+		r := reports[0].result
+		if err := r.Outcome.WriteCSV(s.jobs, r.Names); err != nil {
+			return err
+		}
+	}
+	if s.plots != "" {
+		if err := writePlots(s.plots, reports); err != nil {
+			return err
+		}
+	}
+	for _, f := range []*outfile.File{s.jobs, s.log} {
+		if f != nil {
+			if err := f.Commit(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// printSim prints one run or several beside each other.
+func (a *app) printSim(f *simFlags, reports []*simReport) error {
+	switch {
+	case f.output == "json" && f.compare != nil:
+		return writeJSON(a.stdout, reports)
+	case f.output == "json":
+		return writeJSON(a.stdout, reports[0])
+	}
+	var b strings.Builder
+	if f.compare != nil {
+		compareTable(&b, reports)
+	} else {
+		summaryTable(&b, reports[0])
+	}
+	_, err := io.WriteString(a.stdout, b.String())
+	return err
+}

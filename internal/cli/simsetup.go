@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"path/filepath"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/engine"
+	"github.com/godwit-hpc/godwit/internal/platform"
+	"github.com/godwit-hpc/godwit/internal/sim/runlog"
+	"github.com/godwit-hpc/godwit/internal/sim/scenario"
+	"github.com/godwit-hpc/godwit/internal/sim/trial"
+	"github.com/godwit-hpc/godwit/internal/sim/workload"
+)
+
+// check finds flags that do not go together.
+func (f *simFlags) check() error {
+	given := 0
+	for _, file := range []string{f.trace, f.scenario, f.replay} {
+		if file != "" {
+			given++
+		}
+	}
+	switch {
+	case given == 0:
+		return usage("--trace", "what to run is missing: --trace FILE with --platform FILE, --scenario FILE, or --replay FILE")
+	case given > 1:
+		return usage("--trace", "only one of --trace, --scenario and --replay")
+	case f.trace != "" && f.platform == "":
+		return usage("--platform", "a platform file; a trace does not say where its jobs run")
+	case f.compare != nil && f.changed("malleable"):
+		return usage("--malleable", "not together with --compare, which names the policies")
+	case f.compare != nil && f.jobsOut != "":
+		return usage("--jobs-out", "not together with --compare: it is about one run")
+	case f.compare != nil && f.log != "":
+		return usage("--log", "not together with --compare: it is about one run")
+	}
+	if f.replay != "" {
+		return f.checkReplay()
+	}
+	return nil
+}
+
+// checkReplay refuses flags about things that the log has decided.
+func (f *simFlags) checkReplay() error {
+	for _, name := range append(f.traceOnly(), "platform", "seed", "local", "easy-rules", "place", "approach", "malleable",
+		"compare", "keep-free", "grow-free", "max-tries", "scan-every", "log") {
+		if f.changed(name) {
+			return usage("--"+name, "not together with --replay, which takes everything from the log")
+		}
+	}
+	return nil
+}
+
+func usage(flag, want string) error { return &badinput.Error{Field: flag, Want: want} }
+
+// setups are the runs that the flags ask for: one, or one for each policy to
+// compare.
+func (f *simFlags) setups() ([]*trial.Setup, error) {
+	base, err := f.base()
+	if err != nil {
+		return nil, err
+	}
+	if err := f.apply(base); err != nil {
+		return nil, err
+	}
+	if f.compare == nil {
+		return []*trial.Setup{base}, nil
+	}
+	var list []*trial.Setup
+	for _, p := range f.compare {
+		one := *base
+		one.Policy.Malleable = p.malleable
+		if p.approach != "" {
+			one.Policy.Approach = approachOf(p.approach)
+		}
+		list = append(list, &one)
+	}
+	return list, nil
+}
+
+// base is the run without what flags say of its policy.
+func (f *simFlags) base() (*trial.Setup, error) {
+	var on *platform.Platform
+	var err error
+	if f.platform != "" {
+		if on, err = platform.Load(f.platform); err != nil {
+			return nil, err
+		}
+	}
+	if f.scenario != "" {
+		s, err := scenario.LoadOn(f.scenario, on)
+		if err != nil {
+			return nil, err
+		}
+		return trial.FromScenario(s), nil
+	}
+	t := &trial.Setup{Title: filepath.Base(f.trace), Platform: on, Seed: 1, Policy: trial.DefaultPolicy()}
+	t.Policy.Malleable = runlog.None
+	t.Trace = &workload.TraceOptions{File: f.trace}
+	return t, nil
+}
+
+func approachOf(name string) engine.Approach {
+	if name == engine.PRA.String() {
+		return engine.PRA
+	}
+	return engine.PWA
+}
+
+// apply lets the flags win.
+func (f *simFlags) apply(t *trial.Setup) (err error) {
+	p := &t.Policy
+	if f.changed("seed") {
+		t.Seed = f.seed
+	}
+	if local, ok := platform.ParseLocal(f.local); ok {
+		p.Local = &local
+	}
+	if f.place != "" {
+		// The flag has been checked; an unknown name cannot come here.
+		_ = p.Place.UnmarshalText([]byte(f.place))
+	}
+	if f.approach != "" {
+		p.Approach = approachOf(f.approach)
+	}
+	if f.malleable != "" {
+		p.Malleable = f.malleable
+	}
+	if f.changed("max-tries") {
+		p.MaxTries = f.maxTries
+	}
+	if f.scanEvery > 0 {
+		p.ScanEvery = f.scanEvery
+	}
+	t.Queue = f.rules
+	if t.KeepFree, err = f.reserved(t, "keep-free", f.keepFree, t.KeepFree); err != nil {
+		return err
+	}
+	if t.GrowFree, err = f.reserved(t, "grow-free", f.growFree, t.GrowFree); err != nil {
+		return err
+	}
+	return f.applyTrace(t)
+}
+
+// reserved is what each cluster keeps, by its name.
+func (f *simFlags) reserved(t *trial.Setup, flag string, r reserve, before map[string]int) (map[string]int, error) {
+	if !f.changed(flag) {
+		return before, nil
+	}
+	by := map[string]int{}
+	var known []string
+	for i := range t.Platform.Clusters {
+		name := t.Platform.Clusters[i].Name
+		known = append(known, name)
+		if r.some == nil {
+			by[name] = r.all
+		} else if n, ok := before[name]; ok {
+			by[name] = n
+		}
+	}
+	for _, s := range r.some {
+		if _, ok := t.Platform.Cluster(s.cluster); !ok {
+			return nil, &badinput.Error{Field: "--" + flag, Value: s.cluster, Want: "unknown cluster, " + choices(s.cluster, known)}
+		}
+		by[s.cluster] = s.n
+	}
+	return by, nil
+}
+
+// applyTrace says how records become jobs.
+func (f *simFlags) applyTrace(t *trial.Setup) error {
+	o := t.Trace
+	if o == nil {
+		for _, name := range f.traceOnly() {
+			if f.changed(name) {
+				return usage("--"+name, "only for jobs that come from a trace")
+			}
+		}
+		return nil
+	}
+	if f.trace != "" && (f.compare != nil || t.Policy.Malleable != runlog.None) && !t.ManagedEverywhere() {
+		o.Kind = core.Malleable
+	}
+	o.Lenient = o.Lenient || f.lenient
+	for _, n := range []struct{ from, to *float64 }{
+		{&f.load, &o.Load}, {&f.share, &o.Share}, {&f.minShare, &o.MinShare}, {&f.maxShare, &o.MaxShare},
+	} {
+		if *n.from > 0 {
+			*n.to = *n.from
+		}
+	}
+	if f.first > 0 {
+		o.First = f.first
+	}
+	if f.speedup != nil {
+		o.Speedup = f.speedup
+	}
+	// Both flags have been checked; other names cannot come here.
+	if f.estimates != "" {
+		o.Estimates, _ = workload.ParseEstimates("", f.estimates)
+	}
+	if f.overrun != "" {
+		o.Overrun, _ = workload.ParseOverrun("", f.overrun)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/sim/runlog"
+)
+
+// policy names what decided in a run, as --compare takes it.
+func (r *simReport) policy() string {
+	switch {
+	case r.Malleable != runlog.None:
+		return r.Approach + "/" + r.Malleable
+	case r.Local != "none":
+		return "local " + r.Local
+	}
+	return r.Malleable
+}
+
+// rows collects the lines of a two-column table.
+type rows struct{ names, values []string }
+
+func (t *rows) add(name, format string, args ...any) {
+	t.names = append(t.names, name)
+	t.values = append(t.values, fmt.Sprintf(format, args...))
+}
+
+func (t *rows) write(w io.Writer) {
+	width := 0
+	for _, name := range t.names {
+		width = max(width, len(name))
+	}
+	for i, name := range t.names {
+		fmt.Fprintf(w, "  %-*s  %s\n", width, name, t.values[i])
+	}
+}
+
+// summaryTable is the results of one run for people.
+func summaryTable(b *strings.Builder, r *simReport) {
+	fmt.Fprintf(b, "%s on %s (%s processors)\n", r.Title, r.Platform, thousands(int64(r.Procs)))
+	var t rows
+	t.add("policy", "%s, placement %s, seed %d", r.policy(), r.Place, r.Seed)
+	t.add("jobs", "%s", r.jobCounts())
+	for _, s := range r.Skipped {
+		t.add("left out", "%s: %s", plural(int64(s.Count), "record"), s.Reason)
+	}
+	t.add("makespan", "%s", duration(r.MakespanS))
+	t.add("response time", "%s in the mean", duration(r.MeanResponseS))
+	t.add("waiting time", "%s", duration(r.MeanWaitS))
+	t.add("execution time", "%s", duration(r.MeanRunS))
+	t.add("bounded slowdown", "%s", digits(r.MeanBoundedSlowdown))
+	t.add("utilisation", "%s", percent(r.Utilization))
+	t.add("size of a job", "%s in the mean, %s at its largest", digits(r.MeanSize), digits(r.MaxSizeMean))
+	if r.Malleable != runlog.None {
+		t.add("changes of size", "%s grown, %s shrunk", thousands(int64(r.GrowOps)), thousands(int64(r.ShrinkOps)))
+	}
+	t.add("simulated", "%s in %s, %s jobs/s", plural(r.Events, "event"), duration(r.WallS), rate(r.Jobs, r.WallS))
+	if v := r.Verified; v != nil {
+		t.add("verified", "%s, %s identical", plural(v.Steps, "step"), plural(v.Events, "event"))
+	}
+	t.write(b)
+}
+
+// jobCounts says what became of the jobs.
+func (r *simReport) jobCounts() string {
+	text := thousands(int64(r.Completed)) + " completed"
+	if r.Failed > 0 {
+		text += ", " + thousands(int64(r.Failed)) + " failed"
+	}
+	if r.Unplaced > 0 {
+		text += ", " + thousands(int64(r.Unplaced)) + " never placed"
+	}
+	return text
+}
+
+// column is one of a comparison. The sign says what is best: 1 the largest,
+// -1 the smallest, 0 neither.
+type column struct {
+	title string
+	best  int
+	value func(r *simReport) float64
+	show  func(float64) string
+}
+
+func compareColumns() []column {
+	count := func(x float64) string { return thousands(int64(x)) }
+	return []column{
+		{"completed", 1, func(r *simReport) float64 { return float64(r.Completed) }, count},
+		{"response", -1, func(r *simReport) float64 { return r.MeanResponseS }, seconds},
+		{"wait", -1, func(r *simReport) float64 { return r.MeanWaitS }, seconds},
+		{"execution", -1, func(r *simReport) float64 { return r.MeanRunS }, seconds},
+		{"slowdown", -1, func(r *simReport) float64 { return r.MeanBoundedSlowdown }, digits},
+		{"utilisation", 1, func(r *simReport) float64 { return r.Utilization }, percent},
+		{"makespan", -1, func(r *simReport) float64 { return r.MakespanS }, seconds},
+		{"mean size", 0, func(r *simReport) float64 { return r.MeanSize }, digits},
+		{"max size", 0, func(r *simReport) float64 { return r.MaxSizeMean }, digits},
+		{"grown", 0, func(r *simReport) float64 { return float64(r.GrowOps) }, count},
+		{"shrunk", 0, func(r *simReport) float64 { return float64(r.ShrinkOps) }, count},
+	}
+}
+
+// compareTable is several runs side by side, the best of each column marked.
+func compareTable(b *strings.Builder, reports []*simReport) {
+	first := reports[0]
+	fmt.Fprintf(b, "%s on %s (%s processors), %s, placement %s, seed %d\n\n", first.Title, first.Platform,
+		thousands(int64(first.Procs)), plural(int64(first.Jobs), "job"), first.Place, first.Seed)
+	columns := compareColumns()
+	if allCompleted(reports) {
+		columns = columns[1:]
+	}
+	cells := [][]string{{"policy"}}
+	for _, c := range columns {
+		title := c.title
+		if c.best != 0 {
+			title += " " // below it stands the mark
+		}
+		cells[0] = append(cells[0], title)
+	}
+	for _, r := range reports {
+		row := []string{r.policy()}
+		for _, c := range columns {
+			row = append(row, c.show(c.value(r))+c.mark(r, reports))
+		}
+		cells = append(cells, row)
+	}
+	writeCells(b, cells)
+	b.WriteString("\n* best\n")
+}
+
+func allCompleted(reports []*simReport) bool {
+	for _, r := range reports {
+		if r.Completed < r.Jobs {
+			return false
+		}
+	}
+	return true
+}
+
+// mark is a star for the best value of a column, in the digits shown; none if
+// all are alike.
+func (c column) mark(r *simReport, all []*simReport) string {
+	if c.best == 0 {
+		return ""
+	}
+	best, alike := math.Inf(-1), true
+	for _, other := range all {
+		best = max(best, float64(c.best)*c.value(other))
+		alike = alike && c.show(c.value(other)) == c.show(c.value(r))
+	}
+	if !alike && c.show(c.value(r)) == c.show(float64(c.best)*best) {
+		return "*"
+	}
+	return " "
+}
+
+// writeCells aligns the first column left and the others right.
+func writeCells(w io.Writer, cells [][]string) {
+	width := make([]int, len(cells[0]))
+	for _, row := range cells {
+		for i, cell := range row {
+			width[i] = max(width[i], len([]rune(cell)))
+		}
+	}
+	for _, row := range cells {
+		line := fmt.Sprintf("%-*s", width[0], row[0])
+		for i, cell := range row[1:] {
+			line += strings.Repeat(" ", 2+width[i+1]-len([]rune(cell))) + cell
+		}
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
+}
