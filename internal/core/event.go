@@ -22,6 +22,7 @@ type Event struct {
 	Done      float64   `json:"done,omitempty"`
 	Mandatory bool      `json:"mandatory,omitempty"`
 	Grow      bool      `json:"grow,omitempty"`
+	Serial    int       `json:"serial,omitempty"`
 	Why       Reason    `json:"why,omitzero"`
 	Spec      *Job      `json:"spec,omitempty"`
 }
@@ -32,17 +33,17 @@ type EventKind uint8
 const (
 	_             EventKind = iota
 	JobSubmitted            // Spec
-	JobBecame               // From, To, Why; N: exit code when the job ended
-	JobEnqueued             // to the tail of the placement queue; Why
+	JobBecame               // From, To, Why; N: exit code when the job ended; When: must have left by then, if stopping
+	JobEnqueued             // to the tail of the placement queue, after N tries that failed; not to be tried before When; Why
 	QueueScanned            // the placement queue was looked through once from its head
 	PartPlanned             // Part, Component, Cluster, N processors within [Min, Max]; Procs if held at once; When: claim due
 	PartHeld                // Part holds Procs from now on
 	PartStaged              // the input files of Part have arrived
 	PartClaimed             // the cluster confirmed the claim of Part
-	PartOffered             // N more (or fewer, if negative) processors, Procs; Mandatory; When: answer due
-	PartAnswered            // N of the offered processors accepted (always ≥ 0); Done: progress
+	PartOffered             // N more (or fewer, if negative) processors, Procs; Mandatory; When: answer due; Serial
+	PartAnswered            // N of the offered processors accepted (always ≥ 0); Done: progress; Serial
 	PartAsked               // the job asked for N more; Mandatory
-	PartGaveBack            // the job gave Procs back by itself
+	PartGaveBack            // the job gave N processors, Procs, back by itself; Serial, if it numbers what it gives back
 	JobProgressed           // Done: part of the work finished, 0 to 1
 	OthersPolled            // Cluster: Procs are used by others
 	HostsFailed             // Cluster: Procs are gone

@@ -1,6 +1,10 @@
 package core
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"time"
+)
 
 // JobID is the short number of a job, given by whoever submits it to the
 // engine (the broker, the simulator), positive and never used again.
@@ -74,6 +78,39 @@ type Job struct {
 	Deadline   Time          // 0 if none
 	MaxTries   int           // placement tries before the submission fails; 0 takes the broker's default
 	Retries    int           // how often it may be started again after a failure that was not its own
+}
+
+// maxProcs is more than any grid has, so that sums of sizes cannot overflow.
+const maxProcs = 1 << 40
+
+// Check reports what makes a job impossible to run on any grid.
+func (j *Job) Check() error {
+	switch {
+	case j.ID <= 0:
+		return fmt.Errorf("job number %d is not positive", j.ID)
+	case j.Kind > Malleable:
+		return fmt.Errorf("job %d is of no known kind", j.ID)
+	case len(j.Components) == 0:
+		return fmt.Errorf("job %d has no components", j.ID)
+	}
+	for i := range j.Components {
+		if err := j.Components[i].check(); err != nil {
+			return fmt.Errorf("job %d component %d: %w", j.ID, i, err)
+		}
+	}
+	return nil
+}
+
+func (c *Component) check() error {
+	if c.Min < 1 || c.Max < c.Min || c.Max > maxProcs || c.Initial < 0 || c.Memory < 0 {
+		return fmt.Errorf("cannot have between %d and %d processors, %d at first, and %d bytes", c.Min, c.Max, c.Initial, c.Memory)
+	}
+	for _, f := range c.Inputs {
+		if f < 0 {
+			return errors.New("a file has a negative number")
+		}
+	}
+	return nil
 }
 
 // MinSize is the sum of the components' smallest sizes.

@@ -1,7 +1,8 @@
 package core
 
 // Input is what the outside tells the engine. Like an event it is flat; each
-// kind says which fields it uses.
+// kind says which fields it uses. What one attempt of a job says must arrive in
+// the order in which it was said; it may arrive late, and again.
 type Input struct {
 	Kind      InputKind `json:"kind"`
 	Job       JobID     `json:"job,omitempty"`
@@ -12,6 +13,7 @@ type Input struct {
 	Procs     ProcSet   `json:"procs,omitempty"`
 	Done      float64   `json:"done,omitempty"`
 	Mandatory bool      `json:"mandatory,omitempty"`
+	Serial    int       `json:"serial,omitempty"`
 	Spec      *Job      `json:"spec,omitempty"`
 }
 
@@ -27,8 +29,8 @@ const (
 	Claimed                    // Job, Epoch, Part: the cluster holds the processors for us
 	ClaimLost                  // Job, Epoch, Part: somebody else has them
 	Started                    // Job, Epoch: all parts run
-	Answer                     // Job, Epoch, Part: N of the offer accepted; Done
-	GiveBack                   // Job, Epoch, Part: N given back by the job itself; Done
+	Answer                     // Job, Epoch, Part: N of the offer Serial accepted (0: of the open one); Done
+	GiveBack                   // Job, Epoch, Part: the N highest-numbered given back by the job itself; Serial counts them up (0: not numbered); Done
 	Ask                        // Job, Epoch, Part: the job wants N more; Mandatory
 	Progress                   // Job, Epoch: Done
 	Left                       // Job, Epoch: saved itself and left after a stop
@@ -60,6 +62,7 @@ type Command struct {
 	Procs     ProcSet     `json:"procs,omitempty"`
 	Due       Time        `json:"due,omitempty"`
 	Mandatory bool        `json:"mandatory,omitempty"`
+	Serial    int         `json:"serial,omitempty"`
 }
 
 // CommandKind says what is to be done.
@@ -70,8 +73,8 @@ const (
 	Stage               // Part: bring its missing files to Cluster; answered by Staged
 	Claim               // Part: take N processors (Procs, if we choose them) of Cluster; answered by Claimed or ClaimLost
 	Start               // run it; a job of one part claims with the same command; answered by Started or ClaimLost
-	Offer               // Part: N more, or fewer if negative; answered by Answer until Due
-	Stop                // save and leave; answered by Left, Ended or Crashed
+	Offer               // Part: N more, or fewer (the highest-numbered) if negative; answered by Answer with the same Serial until Due
+	Stop                // save and leave until Due; answered by Left, Ended or Crashed
 	Release             // forget whatever this epoch holds or asked for; no answer
 )
 

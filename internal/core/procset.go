@@ -23,6 +23,19 @@ func (s ProcSet) Count() int {
 	return n
 }
 
+// Valid reports whether the set is well formed and within the first n
+// processors.
+func (s ProcSet) Valid(n int) bool {
+	last := int32(-1) // touching ranges would be one
+	for _, r := range s {
+		if r.Lo <= last || r.Hi <= r.Lo {
+			return false
+		}
+		last = r.Hi
+	}
+	return int(last) <= n
+}
+
 // Intersects reports whether the two sets share a processor.
 func (s ProcSet) Intersects(t ProcSet) bool {
 	for i, j := 0, 0; i < len(s) && j < len(t); {
@@ -36,6 +49,20 @@ func (s ProcSet) Intersects(t ProcSet) bool {
 		}
 	}
 	return false
+}
+
+// Overlap is the number of processors that the two sets share.
+func (s ProcSet) Overlap(t ProcSet) int {
+	n := 0
+	for i, j := 0, 0; i < len(s) && j < len(t); {
+		n += max(0, int(min(s[i].Hi, t[j].Hi)-max(s[i].Lo, t[j].Lo)))
+		if s[i].Hi <= t[j].Hi {
+			i++
+		} else {
+			j++
+		}
+	}
+	return n
 }
 
 // Union joins two disjoint sets.

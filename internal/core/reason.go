@@ -55,6 +55,12 @@ const (
 	AskedByUser
 	SavedItself
 	SubmittedByUser
+	EarliestEnd
+	NeverTogether
+	ReleasedTooFew
+	NotLeftInTime
+	ProgramCrashed
+	ComesAgain
 	numReasons
 )
 
@@ -101,6 +107,12 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	AskedByUser:       {"asked-by-user", "the user asked for it"},
 	SavedItself:       {"saved-itself", "saved and left its processors"},
 	SubmittedByUser:   {"submitted", "submitted"},
+	EarliestEnd:       {"earliest-end", "expected to end soonest here: after %[1]g s"},
+	NeverTogether:     {"never-together", "its %[1]g components, %[2]g processors in all, do not fit together even if the grid is empty"},
+	ReleasedTooFew:    {"released-too-few", "released only %[1]g of the %[2]g processors that it had to"},
+	NotLeftInTime:     {"not-left-in-time", "was told to leave and had not after %[1]g s"},
+	ProgramCrashed:    {"program-crashed", "its attempt ended through no fault of its own"},
+	ComesAgain:        {"comes-again", "waits to be placed again"},
 }
 
 func (c ReasonCode) String() string {

@@ -14,13 +14,34 @@ func parseName(names []string, kind, text string) (int, error) {
 	return 0, fmt.Errorf("unknown %s %q", kind, text)
 }
 
-func (k Kind) MarshalText() ([]byte, error)        { return []byte(k.String()), nil }
-func (p PlacePolicy) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
-func (s State) MarshalText() ([]byte, error)       { return []byte(s.String()), nil }
-func (k EventKind) MarshalText() ([]byte, error)   { return []byte(k.String()), nil }
-func (k InputKind) MarshalText() ([]byte, error)   { return []byte(k.String()), nil }
-func (k CommandKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-func (c ReasonCode) MarshalText() ([]byte, error)  { return []byte(c.String()), nil }
+// textOf refuses what could not be read back.
+func textOf(names []string, kind string, i int) ([]byte, error) {
+	if i >= len(names) || names[i] == "" {
+		return nil, fmt.Errorf("no %s has number %d", kind, i)
+	}
+	return []byte(names[i]), nil
+}
+
+func (k Kind) MarshalText() ([]byte, error) { return textOf(kindNames[:], "job kind", int(k)) }
+
+func (p PlacePolicy) MarshalText() ([]byte, error) {
+	return textOf(placeNames[:], "placement policy", int(p))
+}
+
+func (s State) MarshalText() ([]byte, error)     { return textOf(stateNames[:], "state", int(s)) }
+func (k EventKind) MarshalText() ([]byte, error) { return textOf(eventNames[:], "event", int(k)) }
+func (k InputKind) MarshalText() ([]byte, error) { return textOf(inputNames[:], "input", int(k)) }
+
+func (k CommandKind) MarshalText() ([]byte, error) {
+	return textOf(commandNames[:], "command", int(k))
+}
+
+func (c ReasonCode) MarshalText() ([]byte, error) {
+	if c >= numReasons {
+		return nil, fmt.Errorf("no reason has number %d", c)
+	}
+	return []byte(reasons[c].name), nil
+}
 
 func (k *Kind) UnmarshalText(b []byte) error {
 	i, err := parseName(kindNames[:], "job kind", string(b))

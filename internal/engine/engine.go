@@ -41,6 +41,9 @@ type Config struct {
 	// ShrinkGrace is how long a job may take to release processors that it
 	// must; after that it is stopped.
 	ShrinkGrace time.Duration
+	// StopGrace is how long a job that is stopped may take to save itself and
+	// leave; after that it is killed. 0 sets no limit.
+	StopGrace time.Duration
 	// ClaimMargin is how long before the estimated start processors are
 	// claimed where they cannot be reserved.
 	ClaimMargin time.Duration
@@ -49,7 +52,7 @@ type Config struct {
 // DefaultConfig is a sensible Config.
 func DefaultConfig() Config {
 	return Config{Approach: PWA, Malleable: malleable.Marginal{}, ScanEvery: 30 * time.Second,
-		ShrinkGrace: time.Minute, ClaimMargin: 10 * time.Second}
+		ShrinkGrace: time.Minute, StopGrace: 10 * time.Minute, ClaimMargin: 10 * time.Second}
 }
 
 // Output is what a Step brought about. Its slices are valid until the next
@@ -60,7 +63,8 @@ type Output struct {
 	WakeAt   core.Time // core.Never if nothing is due by itself
 }
 
-// Engine is the state machine.
+// Engine is the state machine. What it keeps besides the world is only what a
+// step has still to do.
 type Engine struct {
 	cfg Config
 	w   *world.World
@@ -69,29 +73,38 @@ type Engine struct {
 	out     Output
 	dirty   []dirt // by cluster
 	anyDirt bool
-	scan    bool // the placement queue is to be looked through
+	scan    bool         // the placement queue is to be looked through
+	again   []core.JobID // to be placed again, after those who wait longer
 	choices []place.Choice
 	offers  []malleable.Offer
 }
 
 // New is an engine on a world: a fresh one, or one that events made.
 func New(cfg Config, w *world.World) *Engine {
-	return &Engine{cfg: cfg, w: w, dirty: make([]dirt, len(w.Clusters()))}
+	e := &Engine{cfg: cfg, w: w, dirty: make([]dirt, len(w.Clusters()))}
+	if w.Live() > 0 { // whatever the last engine had still to do
+		for _, c := range w.Clusters() {
+			e.touch(c)
+			e.freed(c)
+		}
+	}
+	return e
 }
 
 // World is the state; the caller must only read it.
 func (e *Engine) World() *world.World { return e.w }
 
-// Step takes in one input at a moment that must not lie before the last one.
+// Step takes in one input. Should the clock have been set back, time stands
+// still until it has caught up.
 func (e *Engine) Step(now core.Time, in *core.Input) *Output {
-	e.now = now
+	e.now = max(now, e.w.Now())
 	e.out.Events = e.out.Events[:0]
 	e.out.Commands = e.out.Commands[:0]
 	e.take(in)
 	e.settle()
 	e.out.WakeAt = e.w.NextTimer()
 	if e.w.Waiting() > 0 && e.cfg.ScanEvery > 0 {
-		e.out.WakeAt = min(e.out.WakeAt, max(now, e.w.LastScan()).Add(e.cfg.ScanEvery))
+		e.out.WakeAt = min(e.out.WakeAt, e.w.LastScan().Add(e.cfg.ScanEvery))
 	}
 	return &e.out
 }
@@ -132,7 +145,7 @@ func (e *Engine) take(in *core.Input) {
 	case core.ClaimLost:
 		e.claimLost(j, in)
 	case core.Started:
-		e.started(j)
+		e.runs(j)
 	case core.Ended:
 		e.ended(j, in.N)
 	case core.Crashed:
@@ -140,7 +153,7 @@ func (e *Engine) take(in *core.Input) {
 	case core.Left:
 		e.left(j)
 	case core.Progress:
-		e.emit(core.Event{Kind: core.JobProgressed, Job: in.Job, Epoch: in.Epoch, Done: in.Done})
+		e.progress(j, in)
 	default:
 		e.takeResize(j, in)
 	}
@@ -160,33 +173,6 @@ func (e *Engine) command(c core.Command) { e.out.Commands = append(e.out.Command
 // become moves a job to another state.
 func (e *Engine) become(j *world.Job, to core.State, why core.Reason) {
 	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to, Why: why})
-}
-
-// dirt is what the malleability manager has yet to look at in a cluster.
-type dirt struct {
-	changed bool // there may be something to give out
-	fresh   bool // jobs or processors came or went; not only answers to offers
-	waves   int  // of offers since that
-}
-
-// touch notes that jobs or processors came or went in a cluster.
-func (e *Engine) touch(c *world.Cluster) {
-	e.dirty[c.ID()] = dirt{changed: true, fresh: true}
-	e.anyDirt = true
-}
-
-// touchAnswered notes that an answer came back: what was not accepted is to be
-// offered on, but nobody's fair share has changed.
-func (e *Engine) touchAnswered(c *world.Cluster) {
-	e.dirty[c.ID()].changed = true
-	e.anyDirt = true
-}
-
-// touchAll notes a change in all clusters of a job.
-func (e *Engine) touchAll(j *world.Job) {
-	for _, p := range j.Parts() {
-		e.touch(p.Cluster())
-	}
 }
 
 func (e *Engine) view(j core.JobID) world.View { return e.w.View(e.now, j) }

@@ -9,26 +9,40 @@ import (
 )
 
 // submit takes in a new job: placed at once if that works, else to the tail of
-// the placement queue.
+// the placement queue. A job told twice is taken once; one that can be run
+// nowhere at all was to be refused by whoever took it from the user.
 func (e *Engine) submit(spec *core.Job) {
+	if spec == nil || spec.Check() != nil || e.w.Job(spec.ID) != nil {
+		return
+	}
 	e.emit(core.Event{Kind: core.JobSubmitted, Job: spec.ID, Spec: spec, Why: core.Reason{Code: core.SubmittedByUser}})
 	j := e.w.Job(spec.ID)
-	if most, ok := place.EverFits(e.view(spec.ID), spec, e.w.PlacePolicy(spec)); !ok {
-		e.become(j, core.Failed, core.Reason{Code: core.NeverFits, A: float64(spec.MinSize()), B: float64(most)})
+	if why, ok := place.EverFits(e.view(spec.ID), spec, e.w.PlacePolicy(spec)); !ok {
+		e.become(j, core.Failed, why)
 		return
 	}
 	e.placeOrEnqueue(j)
 }
 
 func (e *Engine) placeOrEnqueue(j *world.Job) {
-	why, ok := e.tryPlace(j)
-	if ok {
+	if why, ok := e.tryPlace(j); !ok {
+		e.enqueue(j, 0, why)
+	}
+}
+
+// enqueue sends a job that could not be placed to the tail of the placement
+// queue, unless that was its last try.
+func (e *Engine) enqueue(j *world.Job, notBefore core.Time, why core.Reason) {
+	e.emit(core.Event{Kind: core.JobEnqueued, Job: j.Spec().ID, Epoch: j.Epoch(), N: 1, When: notBefore, Why: why})
+	if most := e.w.MaxTries(j); most > 0 && e.w.Tries(j) >= most {
+		e.giveUp(j)
 		return
 	}
-	e.emit(core.Event{Kind: core.JobEnqueued, Job: j.Spec().ID, Epoch: j.Epoch(), Why: why})
-	if e.w.Waiting() == 1 {
-		e.scan = true // it is the head now: room may have to be made for it
-	}
+	e.anyDirt = e.anyDirt || e.w.Waiting() == 1 // it is the head now: room may have to be made for it
+}
+
+func (e *Engine) giveUp(j *world.Job) {
+	e.become(j, core.Failed, core.Reason{Code: core.TooManyTries, A: float64(e.w.Tries(j)), B: float64(e.w.MaxTries(j))})
 }
 
 // tryPlace asks the job's placement policy and, if it finds places, begins to
@@ -50,43 +64,57 @@ func (e *Engine) tryPlace(j *world.Job) (core.Reason, bool) {
 func (e *Engine) plan(j *world.Job, choices []place.Choice, why core.Reason) {
 	spec := j.Spec()
 	epoch := j.Epoch() + 1
-	staging := e.stagingTime(spec, choices)
+	staging, missing := e.staging(spec, choices)
 	claimAt := max(e.now, e.now.Add(staging-e.cfg.ClaimMargin))
 	for i, ch := range choices {
 		c := e.w.Cluster(ch.Cluster)
 		ev := core.Event{Kind: core.PartPlanned, Job: spec.ID, Epoch: epoch, Part: i, Component: ch.Component,
-			Cluster: ch.Cluster, N: ch.Size, Min: ch.Min, Max: ch.Max, When: claimAt, Why: why}
-		if !c.Managed() && (staging == 0 || c.Reserves()) {
+			Cluster: ch.Cluster, N: ch.Size, Min: ch.Min, Max: ch.Max, Why: why}
+		switch {
+		case c.Managed(): // its own queue sees to it
+		case !missing || claimAt == e.now || c.Reserves():
 			ev.Procs = c.Choose(ch.Size, nil)
+		default:
+			ev.When = claimAt
 		}
 		e.emit(ev)
 	}
 	e.become(j, core.Selected, why)
-	if staging == 0 {
-		for i := range j.Parts() {
-			if len(spec.Components[j.Part(i).Component()].Inputs) > 0 {
-				e.emit(core.Event{Kind: core.PartStaged, Job: spec.ID, Epoch: epoch, Part: i})
-			}
-		}
-		e.become(j, core.Queued, core.Reason{Code: core.NothingToStage})
-		e.launch(j)
+	if missing {
+		e.stage(j, staging)
 		return
 	}
-	e.become(j, core.Staging, core.Reason{Code: core.MustStage, A: staging.Seconds()})
-	for i, p := range j.Parts() {
-		e.command(core.Command{Kind: core.Stage, Job: spec.ID, Epoch: epoch, Part: i, Cluster: p.Cluster().ID()})
-	}
+	e.become(j, core.Queued, core.Reason{Code: core.NothingToStage})
+	e.launch(j)
 }
 
-// stagingTime estimates how long all input files take to arrive, clusters in
-// parallel.
-func (e *Engine) stagingTime(spec *core.Job, choices []place.Choice) time.Duration {
-	var longest time.Duration
+// staging estimates how long all input files take to arrive, clusters in
+// parallel, and tells whether any is missing at all.
+func (e *Engine) staging(spec *core.Job, choices []place.Choice) (longest time.Duration, missing bool) {
 	for _, ch := range choices {
-		d, _ := e.w.TransferTime(&spec.Components[ch.Component], ch.Cluster)
+		comp := &spec.Components[ch.Component]
+		for _, f := range comp.Inputs {
+			from, _, _ := e.w.NearestReplica(f, ch.Cluster)
+			missing = missing || from != ch.Cluster
+		}
+		d, _ := e.w.TransferTime(comp, ch.Cluster)
 		longest = max(longest, d)
 	}
-	return longest
+	return longest, missing
+}
+
+// stage has the input files of a placed job brought, and the processors that
+// are held meanwhile reserved.
+func (e *Engine) stage(j *world.Job, staging time.Duration) {
+	e.become(j, core.Staging, core.Reason{Code: core.MustStage, A: staging.Seconds()})
+	for i, p := range j.Parts() {
+		e.command(core.Command{Kind: core.Stage, Job: j.Spec().ID, Epoch: j.Epoch(), Part: i, Cluster: p.Cluster().ID()})
+	}
+	for _, p := range j.Parts() {
+		if len(p.Procs()) > 0 {
+			e.command(e.commandFor(core.Claim, j, p))
+		}
+	}
 }
 
 // staged notes that the files of a part have arrived; with the last of them
@@ -103,7 +131,7 @@ func (e *Engine) staged(j *world.Job, part int) {
 		}
 	}
 	for _, p := range j.Parts() {
-		if !p.Held() && !e.claim(j, p) {
+		if !p.Held() && !e.hold(j, p) {
 			return
 		}
 	}
@@ -111,12 +139,19 @@ func (e *Engine) staged(j *world.Job, part int) {
 	e.launch(j)
 }
 
-// claim takes the processors for a part that was placed earlier. If they are
+// claimDue claims the processors of a part whose files are still under way.
+func (e *Engine) claimDue(j *world.Job, p *world.Part) {
+	if e.hold(j, p) {
+		e.command(e.commandFor(core.Claim, j, p))
+	}
+}
+
+// hold takes the processors for a part that was placed earlier. If they are
 // gone the whole job is placed again.
-func (e *Engine) claim(j *world.Job, p *world.Part) bool {
+func (e *Engine) hold(j *world.Job, p *world.Part) bool {
 	c := p.Cluster()
-	if e.waitingView(j.Spec().ID).Room(c) < p.Size() {
-		e.replace(j)
+	if e.view(j.Spec().ID).Room(c) < p.Size() {
+		e.replace(j, core.Reason{Code: core.ClaimTaken})
 		return false
 	}
 	e.emit(core.Event{Kind: core.PartHeld, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(), Cluster: c.ID(),
@@ -133,61 +168,20 @@ func (e *Engine) launch(j *world.Job) {
 		return
 	}
 	for _, p := range j.Parts() {
-		e.command(e.commandFor(core.Claim, j, p))
+		if !p.Claimed() {
+			e.command(e.commandFor(core.Claim, j, p))
+		}
+	}
+	e.startIfClaimed(j)
+}
+
+func (e *Engine) startIfClaimed(j *world.Job) {
+	if j.Claimed() && len(j.Parts()) > 1 {
+		e.command(core.Command{Kind: core.Start, Job: j.Spec().ID, Epoch: j.Epoch(), N: j.Size()})
 	}
 }
 
 func (e *Engine) commandFor(kind core.CommandKind, j *world.Job, p *world.Part) core.Command {
 	return core.Command{Kind: kind, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(),
 		Cluster: p.Cluster().ID(), N: p.Size(), Procs: p.Procs()}
-}
-
-func (e *Engine) claimed(j *world.Job, part int) {
-	p := j.Part(part)
-	if p == nil || j.State() != core.Queued || p.Claimed() {
-		return
-	}
-	e.emit(core.Event{Kind: core.PartClaimed, Job: j.Spec().ID, Epoch: j.Epoch(), Part: part})
-	for _, p := range j.Parts() {
-		if !p.Claimed() {
-			return
-		}
-	}
-	e.command(core.Command{Kind: core.Start, Job: j.Spec().ID, Epoch: j.Epoch(), N: j.Size()})
-}
-
-// claimLost places a job again whose processors somebody else has. The
-// cluster says who holds what now; a cluster that does not is looked at again
-// only with the next scan, so that the engine cannot spin on stale knowledge.
-func (e *Engine) claimLost(j *world.Job, in *core.Input) {
-	p := j.Part(in.Part)
-	if p == nil || j.State() != core.Queued {
-		return
-	}
-	c := p.Cluster()
-	if len(in.Procs) > 0 {
-		e.emit(core.Event{Kind: core.OthersPolled, Cluster: c.ID(), Procs: in.Procs})
-		e.scan = true
-	}
-	e.goBack(j)
-	e.emit(core.Event{Kind: core.JobEnqueued, Job: j.Spec().ID, Epoch: j.Epoch(), Why: core.Reason{Code: core.ClaimTaken}})
-}
-
-// replace gives up a placement that cannot be carried out and looks for
-// another.
-func (e *Engine) replace(j *world.Job) {
-	e.goBack(j)
-	e.placeOrEnqueue(j)
-}
-
-// goBack returns a job that was placed but has not started to where it waits
-// to be placed.
-func (e *Engine) goBack(j *world.Job) {
-	e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
-	e.touchAll(j)
-	waits := core.Submitted
-	if j.Attempts() > 0 {
-		waits = core.Resuming
-	}
-	e.become(j, waits, core.Reason{Code: core.ClaimTaken})
 }

@@ -5,20 +5,24 @@ import (
 	"github.com/godwit-hpc/godwit/internal/world"
 )
 
-func (e *Engine) started(j *world.Job) {
-	if j.State() != core.Queued {
-		return
+// runs notes that a job runs, if that is new, and reports whether it does.
+// That it has ended, or left, tells as well that it was started: messages may
+// overtake each other.
+func (e *Engine) runs(j *world.Job) bool {
+	if j.State() == core.Queued && (len(j.Parts()) == 1 || j.Claimed()) {
+		e.become(j, core.Running, core.Reason{Code: core.ClusterStarted, A: float64(j.Size())})
+		for _, p := range j.Parts() {
+			e.touch(p.Cluster())
+		}
 	}
-	e.become(j, core.Running, core.Reason{Code: core.ClusterStarted, A: float64(j.Size())})
-	e.touchAll(j)
+	return j.State() == core.Running || j.State() == core.Stopping
 }
 
 func (e *Engine) ended(j *world.Job, code int) {
-	if s := j.State(); s != core.Running && s != core.Stopping {
+	if !e.runs(j) {
 		return
 	}
-	e.touchAll(j)
-	e.scan = true
+	e.leaves(j)
 	to, why := core.Done, core.Reason{Code: core.ExitedZero}
 	if code != 0 {
 		to, why = core.Failed, core.Reason{Code: core.ExitedNonZero, A: float64(code)}
@@ -27,43 +31,58 @@ func (e *Engine) ended(j *world.Job, code int) {
 }
 
 func (e *Engine) cancel(j *world.Job) {
-	e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
-	e.touchAll(j)
-	e.scan = true
+	if len(j.Parts()) > 0 {
+		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
+		e.leaves(j)
+	} else {
+		e.anyDirt = true // somebody else may be the head of the queue now
+	}
 	e.become(j, core.Cancelled, core.Reason{Code: core.AskedByUser})
 }
 
 // stop tells a running job to save itself and leave; it is placed again once
-// it has.
+// it has. One that does not run has nothing to save.
 func (e *Engine) stop(j *world.Job, why core.Reason) {
 	if j.State() != core.Running {
 		return
 	}
-	e.become(j, core.Stopping, why)
-	e.command(core.Command{Kind: core.Stop, Job: j.Spec().ID, Epoch: j.Epoch()})
+	leaveBy := core.Never
+	if e.cfg.StopGrace > 0 {
+		leaveBy = e.now.Add(e.cfg.StopGrace)
+	}
+	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Stopping, When: leaveBy, Why: why})
+	e.command(core.Command{Kind: core.Stop, Job: j.Spec().ID, Epoch: j.Epoch(), Due: leaveBy})
 }
 
-// left: the job saved itself and left its processors.
+// left: the job saved itself and left its processors, because it was told to
+// or by itself.
 func (e *Engine) left(j *world.Job) {
-	if j.State() != core.Stopping {
+	if !e.runs(j) {
 		return
 	}
-	e.touchAll(j)
-	e.scan = true
+	e.leaves(j)
 	e.become(j, core.Stopped, core.Reason{Code: core.SavedItself})
 	e.resume(j)
 }
 
-// crashed: the job ended through no fault of its own. What its program lost is
+// notLeft: the job was told to leave and has not in time. It is killed.
+func (e *Engine) notLeft(j *world.Job) {
+	after := e.now.Sub(j.LeaveBy()) + e.cfg.StopGrace
+	e.attemptLost(j, core.Reason{Code: core.NotLeftInTime, A: after.Seconds()})
+}
+
+// crashed: the attempt ended through no fault of the program. What was lost is
 // the checkpoint method's business; here it only gets another attempt.
-func (e *Engine) crashed(j *world.Job) { e.attemptLost(j, core.Reason{Code: core.HostLost}) }
+func (e *Engine) crashed(j *world.Job) {
+	e.runs(j)
+	e.attemptLost(j, core.Reason{Code: core.ProgramCrashed})
+}
 
 func (e *Engine) attemptLost(j *world.Job, why core.Reason) {
 	switch s := j.State(); {
 	case s == core.Running || s == core.Stopping:
 		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
-		e.touchAll(j)
-		e.scan = true
+		e.leaves(j)
 		e.become(j, core.Stopped, why)
 		if j.Attempts() > j.Spec().Retries {
 			e.become(j, core.Failed, core.Reason{Code: core.RetriesUsedUp, A: float64(j.Attempts() - 1)})
@@ -71,14 +90,25 @@ func (e *Engine) attemptLost(j *world.Job, why core.Reason) {
 		}
 		e.resume(j)
 	case len(j.Parts()) > 0:
-		e.replace(j)
+		e.replace(j, why)
 	}
 }
 
 func (e *Engine) resume(j *world.Job) {
-	e.become(j, core.Resuming, core.Reason{Code: core.NoReason})
-	e.placeOrEnqueue(j)
+	e.become(j, core.Resuming, core.Reason{Code: core.ComesAgain})
+	e.again = append(e.again, j.Spec().ID)
 }
+
+// progress notes how far a job has come.
+func (e *Engine) progress(j *world.Job, in *core.Input) {
+	if s := j.State(); s != core.Running && s != core.Stopping || !sane(in.Done) {
+		return
+	}
+	e.emit(core.Event{Kind: core.JobProgressed, Job: in.Job, Epoch: in.Epoch, Done: in.Done})
+}
+
+// sane reports whether a program can have done that part of its work.
+func sane(done float64) bool { return done >= 0 && done <= 1 }
 
 // clusterChanged: others came or went, hosts failed or joined.
 func (e *Engine) clusterChanged(in *core.Input) {
@@ -86,8 +116,11 @@ func (e *Engine) clusterChanged(in *core.Input) {
 		return
 	}
 	c := e.w.Cluster(in.Cluster)
+	if !in.Procs.Valid(c.Procs()) {
+		return
+	}
 	e.touch(c)
-	e.scan = true
+	e.freed(c)
 	switch in.Kind {
 	case core.Polled:
 		e.emit(core.Event{Kind: core.OthersPolled, Cluster: in.Cluster, Procs: in.Procs})
@@ -96,7 +129,18 @@ func (e *Engine) clusterChanged(in *core.Input) {
 	case core.HostsDown:
 		e.emit(core.Event{Kind: core.HostsFailed, Cluster: in.Cluster, Procs: in.Procs})
 		for _, j := range e.w.Holders(c, in.Procs) {
-			e.attemptLost(j, core.Reason{Code: core.HostLost, A: float64(in.Procs.Count())})
+			e.attemptLost(j, core.Reason{Code: core.HostLost, A: float64(lost(j, c, in.Procs))})
 		}
 	}
+}
+
+// lost counts the processors of a job among those that failed.
+func lost(j *world.Job, c *world.Cluster, failed core.ProcSet) int {
+	n := 0
+	for _, p := range j.Parts() {
+		if p.Cluster() == c {
+			n += p.Procs().Overlap(failed)
+		}
+	}
+	return n
 }

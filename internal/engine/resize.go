@@ -9,7 +9,7 @@ import (
 // takeResize handles what a running job says about its size.
 func (e *Engine) takeResize(j *world.Job, in *core.Input) {
 	p := j.Part(in.Part)
-	if p == nil {
+	if p == nil || in.N < 0 {
 		return
 	}
 	switch in.Kind {
@@ -22,21 +22,28 @@ func (e *Engine) takeResize(j *world.Job, in *core.Input) {
 	}
 }
 
+// resizable reports whether a part runs and may change its size.
+func resizable(p *world.Part) bool {
+	return p.Job().State() == core.Running && p.Job().Spec().Kind == core.Malleable && !p.Cluster().Managed()
+}
+
 // offer puts a change of size to a part. It is revalidated here, whatever the
 // policy said.
 func (e *Engine) offer(o malleable.Offer, mandatory bool) bool {
 	p, c := o.Part, o.Part.Cluster()
-	if open, _, _ := p.Offered(); open != 0 || o.N == 0 || p.Job().State() != core.Running {
+	if open, _, _ := p.Offered(); open != 0 || o.N == 0 || !resizable(p) {
 		return false
 	}
 	id := p.Job().Spec().ID
 	ev := core.Event{Kind: core.PartOffered, Job: id, Epoch: p.Job().Epoch(), Part: p.Index(), Cluster: c.ID(),
-		N: o.N, Mandatory: mandatory, When: core.Never, Why: o.Why}
+		N: o.N, Mandatory: mandatory, When: core.Never, Serial: p.Serial() + 1, Why: o.Why}
 	switch {
 	case o.N > 0 && (o.N > e.view(id).Room(c) || p.Size()+o.N > p.Max()), p.Size()+o.N < p.Min():
 		return false
 	case o.N > 0:
 		ev.Procs = c.Choose(o.N, nil)
+		// Those who wait see nothing of the cluster until the answer is in.
+		e.dirty[c.ID()].waits = e.cfg.Approach == PRA
 	default:
 		_, ev.Procs = p.Procs().Last(-o.N)
 		if mandatory {
@@ -45,78 +52,113 @@ func (e *Engine) offer(o malleable.Offer, mandatory bool) bool {
 	}
 	e.emit(ev)
 	e.command(core.Command{Kind: core.Offer, Job: id, Epoch: ev.Epoch, Part: ev.Part, Cluster: c.ID(),
-		N: o.N, Procs: ev.Procs, Due: ev.When, Mandatory: mandatory})
+		N: o.N, Procs: ev.Procs, Due: ev.When, Mandatory: mandatory, Serial: ev.Serial})
 	return true
+}
+
+// owed is how much of an offer the part can take: processors that it has given
+// back by itself since cannot be asked of it once more.
+func owed(p *world.Part, offered int) int {
+	if offered > 0 {
+		return offered
+	}
+	return min(-offered, p.Size()-p.Min())
 }
 
 // answer: the job accepted some of an offer. What it did not take goes back at
 // once; a job that does not give what it must is stopped.
 func (e *Engine) answer(j *world.Job, p *world.Part, in *core.Input) {
 	n, mandatory, _ := p.Offered()
-	if n == 0 || in.N < 0 {
+	if n == 0 || in.Serial != 0 && in.Serial != p.Serial() {
 		return
 	}
-	accepted := min(in.N, max(n, -n))
-	e.emit(core.Event{Kind: core.PartAnswered, Job: in.Job, Epoch: in.Epoch, Part: in.Part, Cluster: p.Cluster().ID(),
-		N: accepted, Grow: n > 0, Mandatory: mandatory, Done: in.Done})
-	e.touchAnswered(p.Cluster())
-	e.scan = e.scan || n < 0 || accepted < n
-	if mandatory && n < 0 && accepted < -n {
-		e.stop(j, core.Reason{Code: core.NotReleasedInTime, A: float64(-n - accepted)})
+	c, due := p.Cluster(), owed(p, n)
+	accepted := min(in.N, due)
+	ev := core.Event{Kind: core.PartAnswered, Job: in.Job, Epoch: in.Epoch, Part: in.Part, Cluster: c.ID(),
+		N: accepted, Grow: n > 0, Mandatory: mandatory, Serial: p.Serial()}
+	if sane(in.Done) {
+		ev.Done = in.Done
+	}
+	e.emit(ev)
+	e.touchAnswered(c)
+	if n < 0 || accepted < n {
+		e.freed(c)
+	}
+	switch {
+	case n > 0 && accepted > 0 && c.Failed(p.Procs()):
+		// A host failed between the offer and the answer.
+		e.attemptLost(j, core.Reason{Code: core.HostLost, A: float64(accepted)})
+	case n < 0 && mandatory && accepted < due:
+		e.stop(j, core.Reason{Code: core.ReleasedTooFew, A: float64(accepted), B: float64(due)})
 	}
 }
 
-// giveBack: the job releases processors by itself.
+// overdue: a mandatory request was not answered within its time.
+func (e *Engine) overdue(j *world.Job, p *world.Part) {
+	n, _, due := p.Offered()
+	after := e.now.Sub(due) + e.cfg.ShrinkGrace
+	why := core.Reason{Code: core.NotReleasedInTime, A: float64(owed(p, n)), B: after.Seconds()}
+	e.emit(core.Event{Kind: core.PartAnswered, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(), Mandatory: true,
+		Cluster: p.Cluster().ID(), Serial: p.Serial(), Why: why})
+	e.touchAnswered(p.Cluster())
+	if owed(p, n) > 0 {
+		e.stop(j, why)
+	}
+}
+
+// giveBack: the job releases processors by itself, whatever it was offered
+// meanwhile.
 func (e *Engine) giveBack(j *world.Job, p *world.Part, in *core.Input) {
 	n := min(in.N, p.Size()-p.Min())
-	if open, _, _ := p.Offered(); n <= 0 || open != 0 || j.State() != core.Running || p.Cluster().Managed() {
+	if n == 0 || !resizable(p) || in.Serial != 0 && in.Serial <= p.Returned() {
 		return
 	}
+	c := p.Cluster()
 	_, back := p.Procs().Last(n)
-	e.emit(core.Event{Kind: core.PartGaveBack, Job: in.Job, Epoch: in.Epoch, Part: in.Part, Cluster: p.Cluster().ID(),
-		N: n, Procs: back, Done: in.Done, Why: core.Reason{Code: core.AskedByJob, A: float64(-n)}})
-	e.touchAnswered(p.Cluster())
-	e.scan = true
+	ev := core.Event{Kind: core.PartGaveBack, Job: in.Job, Epoch: in.Epoch, Part: in.Part, Cluster: c.ID(),
+		N: n, Procs: back, Serial: in.Serial, Why: core.Reason{Code: core.AskedByJob, A: float64(-n)}}
+	if sane(in.Done) {
+		ev.Done = in.Done
+	}
+	e.emit(ev)
+	e.freed(c)
 }
 
-// ask: the job wants to grow. A voluntary wish is answered with what is free;
-// for a mandatory one others are shrunk.
+// ask: the job wants to grow. A voluntary wish is answered with what is free,
+// or not at all; one that must be met is kept until it has been (see serve).
 func (e *Engine) ask(j *world.Job, p *world.Part, in *core.Input) {
-	want := min(in.N, p.Max()-p.Size())
-	if open, _, _ := p.Offered(); want <= 0 || open != 0 || j.State() != core.Running ||
-		j.Spec().Kind != core.Malleable || p.Cluster().Managed() {
+	open, _, _ := p.Offered()
+	want := min(in.N, p.Max()-p.Size()-max(0, open))
+	if want <= 0 || !resizable(p) {
 		return
 	}
 	c := p.Cluster()
 	why := core.Reason{Code: core.AskedByJob, A: float64(want)}
 	e.emit(core.Event{Kind: core.PartAsked, Job: in.Job, Epoch: in.Epoch, Part: in.Part, Cluster: c.ID(), N: want, Mandatory: in.Mandatory, Why: why})
-	room := e.view(in.Job).Room(c)
-	if in.Mandatory && room < want && c.Offers() == 0 && c.ReclaimFor() == 0 && e.cfg.Malleable != nil {
-		e.reclaim(c, in.Job, want-room)
+	if in.Mandatory {
+		e.touchAnswered(c)
+		return
 	}
-	if c.ReclaimFor() != in.Job { // nothing to wait for
-		e.offer(malleable.Offer{Part: p, N: min(room, want), Why: why}, false)
-	}
+	e.offer(malleable.Offer{Part: p, N: min(want, e.view(in.Job).Room(c)), Why: why}, false)
 }
 
-// reclaim shrinks malleable jobs of a cluster, because they must, until `need`
-// processors are there for the given job.
-func (e *Engine) reclaim(c *world.Cluster, forJob core.JobID, need int) {
-	e.offers = e.cfg.Malleable.Shrink(e.view(forJob), c, need, e.offers[:0])
-	e.emit(core.Event{Kind: core.ReclaimBegan, Job: forJob, Cluster: c.ID(), N: need, Why: core.Reason{Code: core.MakeRoom, A: float64(forJob), B: float64(need)}})
-	for _, o := range e.offers {
-		if o.Part.Job().Spec().ID != forJob && o.N < 0 {
-			e.offer(o, true)
+// serve sees to the jobs of a cluster that said they must grow, oldest first:
+// others are shrunk for them if need be. It reports whether somebody was
+// offered or asked something.
+func (e *Engine) serve(c *world.Cluster) bool {
+	for _, p := range c.Asking() {
+		id := p.Job().Spec().ID
+		want, room := min(p.Asked(), p.Max()-p.Size()), e.view(id).Room(c)
+		if room < want && e.reclaim(c, id, want-room) || e.grant(p) {
+			return true
 		}
 	}
+	return false
 }
 
-// overdue: a mandatory request was not answered within its time.
-func (e *Engine) overdue(t world.Timer) {
-	j := e.w.Job(t.Job)
-	n, _, due := j.Part(t.Part).Offered()
-	e.emit(core.Event{Kind: core.PartAnswered, Job: t.Job, Epoch: t.Epoch, Part: t.Part, Mandatory: true,
-		Cluster: j.Part(t.Part).Cluster().ID(), Why: core.Reason{Code: core.NotReleasedInTime, A: float64(-n), B: e.cfg.ShrinkGrace.Seconds()}})
-	e.stop(j, core.Reason{Code: core.NotReleasedInTime, A: float64(-n), B: due.Sub(e.now).Seconds() + e.cfg.ShrinkGrace.Seconds()})
-	e.touchAll(j)
+// grant offers a part what there is of what it must have.
+func (e *Engine) grant(p *world.Part) bool {
+	want, room := min(p.Asked(), p.Max()-p.Size()), e.view(p.Job().Spec().ID).Room(p.Cluster())
+	return e.offer(malleable.Offer{Part: p, N: max(0, min(want, room)),
+		Why: core.Reason{Code: core.AskedByJob, A: float64(p.Asked())}}, false)
 }

@@ -47,7 +47,7 @@ func (w *World) Apply(ev *core.Event) error {
 }
 
 func (w *World) applyCluster(ev *core.Event) error {
-	if int(ev.Cluster) < 0 || int(ev.Cluster) >= len(w.clusters) || !w.clusters[ev.Cluster].inRange(ev.Procs) {
+	if int(ev.Cluster) < 0 || int(ev.Cluster) >= len(w.clusters) || !ev.Procs.Valid(w.clusters[ev.Cluster].procs) {
 		return w.broken(ev, "names a cluster or processors that are not there")
 	}
 	c := w.clusters[ev.Cluster]
@@ -84,10 +84,7 @@ func (w *World) applyPart(p *Part, ev *core.Event) error {
 	case core.PartAnswered:
 		return w.answered(p, ev)
 	case core.PartAsked:
-		p.refused = 0 // it may take now what it refused before
-		if ev.Mandatory {
-			p.asked = ev.N
-		}
+		return w.asked(p, ev)
 	case core.PartGaveBack:
 		return w.gaveBack(p, ev)
 	default:
@@ -97,7 +94,7 @@ func (w *World) applyPart(p *Part, ev *core.Event) error {
 }
 
 func (w *World) submitted(ev *core.Event) error {
-	if ev.Spec == nil || ev.Spec.ID != ev.Job || w.jobs[ev.Job] != nil || len(ev.Spec.Components) == 0 {
+	if ev.Spec == nil || ev.Spec.ID != ev.Job || w.jobs[ev.Job] != nil || ev.Spec.Check() != nil {
 		return w.broken(ev, "has no job description, or one that is there already")
 	}
 	j := w.freshJob()
@@ -136,22 +133,31 @@ func (w *World) scalingOf(spec *core.Job) *Scaling {
 }
 
 func (w *World) enqueued(j *Job, ev *core.Event) error {
-	if j.queued || !j.state.Waiting() {
+	if j.queued || !j.state.Waiting() || ev.N < 0 {
 		return w.broken(ev, "queues a job that does not wait to be placed")
 	}
-	j.tries++
+	if w.queue.count == 0 {
+		w.scanned = ev.At // an empty queue has been looked through
+	}
+	j.tries += ev.N
+	j.notBefore = ev.When
 	j.firstScan = w.scans
 	expire := int64(1<<62 - 1)
 	if limit := w.MaxTries(j); limit > 0 {
 		expire = w.scans + int64(limit-j.tries)
 	}
-	w.queue.push(j, queueKey(j.spec, w.PlacePolicy(j.spec) == core.FlexibleMin, expire))
+	w.queue.push(j, w.queueKey(j.spec, expire))
 	return nil
 }
 
 func (w *World) planned(j *Job, ev *core.Event) error {
-	if !j.state.Waiting() || ev.Part != len(j.parts) || ev.Cluster < 0 || int(ev.Cluster) >= len(w.clusters) ||
-		ev.N < ev.Min || ev.N > ev.Max || ev.Epoch <= 0 || ev.Component < 0 || ev.Component >= len(j.spec.Components) {
+	first := core.Epoch(1)
+	if len(j.parts) > 0 {
+		first = 0
+	}
+	if !j.state.Waiting() || ev.Part != len(j.parts) || ev.Epoch != j.epoch+first ||
+		ev.Cluster < 0 || int(ev.Cluster) >= len(w.clusters) || ev.Component < 0 || ev.Component >= len(j.spec.Components) ||
+		ev.Min < 1 || ev.N < ev.Min || ev.N > ev.Max || ev.N > w.clusters[ev.Cluster].procs {
 		return w.broken(ev, "plans a part that cannot be")
 	}
 	j.epoch = ev.Epoch

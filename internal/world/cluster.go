@@ -1,6 +1,8 @@
 package world
 
 import (
+	"slices"
+
 	"github.com/godwit-hpc/godwit/internal/core"
 )
 
@@ -29,6 +31,8 @@ type Cluster struct {
 	procs int
 	speed float64 // of its slowest host: parallel programs run at that pace
 
+	memory int64 // of the host with the least; 0 if unknown
+
 	free   bitset // usable and held by nobody
 	held   bitset // by our jobs, offers included
 	others bitset // by users who bypass us, as of the last poll
@@ -42,8 +46,10 @@ type Cluster struct {
 	malleable   byStart // running parts that may change their size
 	growable    byStart // those below their maximum
 	shrinkable  byStart // those above their minimum
+	asking      byStart // those that said they must have more
 	reclaimable int     // processors above the minima
 	offers      int     // offers not answered yet
+	leaving     int     // parts told to save themselves and leave
 	reclaimFor  core.JobID
 }
 
@@ -54,6 +60,12 @@ func newCluster(id core.ClusterID, spec ClusterSpec) *Cluster {
 		if i == 0 || h.Speed < c.speed {
 			c.speed = h.Speed
 		}
+		if i == 0 || h.Memory < c.memory {
+			c.memory = h.Memory
+		}
+	}
+	if c.speed <= 0 {
+		c.speed = 1 // nothing is known: like the reference host
 	}
 	c.free, c.held = newBitset(c.procs), newBitset(c.procs)
 	c.others, c.down = newBitset(c.procs), newBitset(c.procs)
@@ -92,9 +104,12 @@ func (c *Cluster) Idle() int {
 	return c.idle
 }
 
-// Room is what may be given out now: the idle processors less those kept for
-// local users.
-func (c *Cluster) Room() int { return max(0, c.Idle()-c.spec.KeepFree) }
+// Surplus is the idle processors less those kept for local users; negative if
+// others have taken some of these too.
+func (c *Cluster) Surplus() int { return c.Idle() - c.spec.KeepFree }
+
+// Room is what may be given out now.
+func (c *Cluster) Room() int { return max(0, c.Surplus()) }
 
 // GrowRoom is what may be given to running jobs now. Growing stops earlier than
 // placing (papers/001, V-B: a threshold over which the jobs are not expanded).
@@ -110,6 +125,28 @@ func (c *Cluster) ReclaimFor() core.JobID { return c.reclaimFor }
 // Offers is the number of offers not answered yet.
 func (c *Cluster) Offers() int { return c.offers }
 
+// Leaving is the number of parts that were told to save themselves and leave.
+func (c *Cluster) Leaving() int { return c.leaving }
+
+// Asking lists the running parts that said they must have more processors,
+// oldest start first.
+func (c *Cluster) Asking() []*Part { return c.asking }
+
+// Failed reports whether any of the processors are down.
+func (c *Cluster) Failed(s core.ProcSet) bool {
+	_, some := c.down.has(s)
+	return some
+}
+
+// Meets reports whether the cluster meets the component's requirements,
+// whoever uses it now.
+func (c *Cluster) Meets(comp *core.Component) bool {
+	if len(comp.Clusters) > 0 && !slices.Contains(comp.Clusters, c.id) {
+		return false
+	}
+	return comp.Memory == 0 || c.memory == 0 || c.memory >= comp.Memory
+}
+
 // Malleable lists the running parts that may change their size, in the order
 // in which they started. The caller must not change the slice.
 func (c *Cluster) Malleable() []*Part { return c.malleable }
@@ -120,16 +157,8 @@ func (c *Cluster) Growable() []*Part { return c.growable }
 // Shrinkable lists those above their minimum, oldest start first.
 func (c *Cluster) Shrinkable() []*Part { return c.shrinkable }
 
-// Memory is the memory of the host with the least.
-func (c *Cluster) Memory() int64 {
-	var least int64
-	for i, h := range c.spec.Hosts {
-		if i == 0 || h.Memory < least {
-			least = h.Memory
-		}
-	}
-	return least
-}
+// Memory is the memory of the host with the least; 0 if nobody knows.
+func (c *Cluster) Memory() int64 { return c.memory }
 
 // Choose appends the n free processors that would be given out next to dst.
 func (c *Cluster) Choose(n int, dst core.ProcSet) core.ProcSet {
@@ -138,7 +167,7 @@ func (c *Cluster) Choose(n int, dst core.ProcSet) core.ProcSet {
 
 // take gives processors that are free to a job of ours.
 func (c *Cluster) take(s core.ProcSet) bool {
-	if !c.inRange(s) {
+	if !s.Valid(c.procs) {
 		return false
 	}
 	if all, _ := c.free.has(s); !all {
@@ -191,13 +220,4 @@ func (c *Cluster) recount() {
 	}
 	c.idle = c.free.count()
 	c.hint = 0
-}
-
-func (c *Cluster) inRange(s core.ProcSet) bool {
-	for _, r := range s {
-		if r.Lo < 0 || r.Hi > int32(c.procs) || r.Lo >= r.Hi {
-			return false
-		}
-	}
-	return true
 }

@@ -12,7 +12,8 @@ type Job struct {
 	submitted core.Time
 	started   core.Time // of the present epoch
 	epoch     core.Epoch
-	attempts  int // how often it has been running
+	attempts  int       // how often it has been running
+	leaveBy   core.Time // if stopping; 0 for any time
 
 	parts   []*Part
 	onePart [1]*Part // most jobs have one part: no slice of their own
@@ -22,6 +23,7 @@ type Job struct {
 	ticket    int64 // place in the placement queue
 	firstScan int64 // scans of the queue before it joined
 	tries     int   // placement tries outside the queue
+	notBefore core.Time
 
 	pace    pace
 	scaling *Scaling // of its program; of its own if it names none
@@ -43,10 +45,12 @@ type Part struct {
 	staged  bool
 	claimed bool // the cluster has confirmed
 
-	order   int64 // of starting
-	offer   offer
-	asked   int // more that the program said it must have
-	refused int // at its present size the program has refused offers up to this
+	order    int64 // of starting
+	offer    offer
+	serial   int // of the latest offer
+	returned int // serial of what it gave back last by itself
+	asked    int // more that the program said it must have
+	refused  int // at its present size the program has refused offers up to this
 }
 
 // offer is a change of size that the program has not answered yet.
@@ -71,6 +75,25 @@ func (j *Job) Attempts() int { return j.attempts }
 
 // Submitted is when the job became known.
 func (j *Job) Submitted() core.Time { return j.submitted }
+
+// LeaveBy is when a job that is stopping must have left, 0 if any time will do.
+func (j *Job) LeaveBy() core.Time { return j.leaveBy }
+
+// Queued reports whether the job is in the placement queue.
+func (j *Job) Queued() bool { return j.queued }
+
+// NotBefore is the moment before which placing the job is not to be tried.
+func (j *Job) NotBefore() core.Time { return j.notBefore }
+
+// Claimed reports whether the clusters have confirmed the claims of all parts.
+func (j *Job) Claimed() bool {
+	for _, p := range j.parts {
+		if !p.claimed {
+			return false
+		}
+	}
+	return len(j.parts) > 0
+}
 
 // Started is when the present attempt began to run.
 func (j *Job) Started() core.Time { return j.started }
@@ -136,6 +159,13 @@ func (p *Part) Offered() (n int, mandatory bool, due core.Time) {
 	return p.offer.n, p.offer.mandatory, p.offer.due
 }
 
+// Serial is the number of the latest offer to the part, 0 before the first.
+func (p *Part) Serial() int { return p.serial }
+
+// Returned is the number of what the program gave back last by itself, if it
+// numbers that.
+func (p *Part) Returned() int { return p.returned }
+
 // OfferedProcs is the processors that the open offer is about.
 func (p *Part) OfferedProcs() core.ProcSet { return p.offer.procs }
 
@@ -143,8 +173,8 @@ func (p *Part) OfferedProcs() core.ProcSet { return p.offer.procs }
 // present size; offering as much or less again is pointless.
 func (p *Part) Refused() int { return p.refused }
 
-// Asked is how many more processors the program said it must have, 0 once they
-// were offered.
+// Asked is how many more processors the program said it must have, 0 once it
+// was offered what there was.
 func (p *Part) Asked() int { return p.asked }
 
 // Order ranks running parts by their start.

@@ -1,13 +1,20 @@
 package world
 
-import "github.com/godwit-hpc/godwit/internal/core"
+import (
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+)
 
 // became carries out a change of state.
 func (w *World) became(j *Job, ev *core.Event) error {
 	if ev.From != j.state || !j.state.MayBecome(ev.To) {
 		return w.broken(ev, "goes from "+ev.From.String()+" to "+ev.To.String()+" while the job is "+j.state.String())
 	}
-	if j.queued && ev.To != core.Submitted && ev.To != core.Resuming {
+	if ev.To == core.Selected && len(j.parts) == 0 || ev.To == core.Running && !j.ready() {
+		return w.broken(ev, "goes to "+ev.To.String()+" without the processors for it")
+	}
+	if j.queued {
 		j.tries = w.Tries(j)
 		w.queue.remove(j)
 	}
@@ -16,9 +23,7 @@ func (w *World) became(j *Job, ev *core.Event) error {
 	case core.Running:
 		w.run(j, ev.At)
 	case core.Stopping:
-		for _, p := range j.parts {
-			p.cluster.leave(p)
-		}
+		w.stopping(j, ev)
 	case core.Done, core.Failed, core.Cancelled:
 		if ev.To == core.Done && j.scaling != nil {
 			j.finish(ev.At)
@@ -32,11 +37,36 @@ func (w *World) became(j *Job, ev *core.Event) error {
 	return nil
 }
 
+// ready reports whether the processors of all parts are ours, and confirmed if
+// there are several: all parts start together or none does.
+func (j *Job) ready() bool {
+	for _, p := range j.parts {
+		if !p.held {
+			return false
+		}
+	}
+	return len(j.parts) == 1 || j.Claimed()
+}
+
+// stopping takes the parts out of the lists: nobody is asked who has been told
+// to leave.
+func (w *World) stopping(j *Job, ev *core.Event) {
+	for _, p := range j.parts {
+		p.cluster.leave(p)
+		p.cluster.leaving++
+	}
+	j.leaveBy = ev.When
+	if ev.When > 0 && ev.When < core.Never {
+		w.timers.add(Timer{At: ev.When, Kind: LeaveDue, Job: ev.Job, Epoch: j.epoch})
+	}
+}
+
 // run enters the parts of a job that has just started into the lists of its
 // clusters.
 func (w *World) run(j *Job, now core.Time) {
 	j.started = now
 	j.attempts++
+	j.tries = 0
 	j.pace.resized(now, 0)
 	for _, p := range j.parts {
 		if p.cluster.spec.Managed {
@@ -64,6 +94,9 @@ func (j *Job) finish(now core.Time) {
 func (w *World) release(j *Job, from core.State) {
 	for _, p := range j.parts {
 		c := p.cluster
+		if from == core.Stopping {
+			c.leaving--
+		}
 		switch {
 		case !c.spec.Managed:
 			c.leave(p)
@@ -103,13 +136,14 @@ func (c *Cluster) leave(p *Part) {
 	if _, there := c.malleable.find(p); there {
 		c.unlist(p)
 		c.malleable.keep(p, false)
+		c.asking.keep(p, false)
 	}
 }
 
 func (w *World) offered(p *Part, ev *core.Event) error {
 	c := p.cluster
 	switch {
-	case p.offer.n != 0 || ev.N == 0 || p.job.state != core.Running || c.spec.Managed:
+	case p.offer.n != 0 || ev.N == 0 || ev.Serial != p.serial+1 || !p.resizable():
 		return w.broken(ev, "offers to a part that cannot be asked now")
 	case ev.N > 0 && (p.size+ev.N > p.max || ev.Procs.Count() != ev.N || !c.take(ev.Procs)):
 		return w.broken(ev, "offers processors that are not free, or too many")
@@ -117,8 +151,10 @@ func (w *World) offered(p *Part, ev *core.Event) error {
 		return w.broken(ev, "asks for more than the part can spare")
 	}
 	p.offer = offer{n: ev.N, procs: ev.Procs, mandatory: ev.Mandatory, due: ev.When}
+	p.serial = ev.Serial
 	if ev.N > 0 {
 		p.asked = 0
+		c.asking.keep(p, false)
 	}
 	c.offers++
 	if ev.When != core.Never {
@@ -129,7 +165,7 @@ func (w *World) offered(p *Part, ev *core.Event) error {
 
 func (w *World) answered(p *Part, ev *core.Event) error {
 	c, n := p.cluster, p.offer.n
-	if n == 0 || ev.N < 0 || ev.N > max(n, -n) {
+	if n == 0 || ev.N < 0 || ev.N > max(n, -n) || ev.Serial != p.serial || n < 0 && p.size-ev.N < p.min {
 		return w.broken(ev, "answers an offer that was not made")
 	}
 	c.offers--
@@ -158,14 +194,32 @@ func (w *World) answered(p *Part, ev *core.Event) error {
 
 func (w *World) gaveBack(p *Part, ev *core.Event) error {
 	kept, back := p.procs.Last(ev.N)
-	if ev.N <= 0 || len(kept) == 0 || p.size-ev.N < p.min || p.job.state != core.Running {
+	if ev.N <= 0 || p.size-ev.N < p.min || !slices.Equal(back, ev.Procs) || !p.resizable() {
 		return w.broken(ev, "gives back more than it can")
 	}
 	w.resize(p, kept, ev)
 	p.cluster.give(back)
+	p.returned = ev.Serial
 	p.refused = max(p.refused, ev.N)
 	p.job.scaling.picky = true
 	return nil
+}
+
+func (w *World) asked(p *Part, ev *core.Event) error {
+	if ev.N <= 0 || !p.resizable() {
+		return w.broken(ev, "asks for what it cannot have")
+	}
+	p.refused = 0 // it may take now what it refused before
+	if ev.Mandatory {
+		p.asked = ev.N
+		p.cluster.asking.keep(p, true)
+	}
+	return nil
+}
+
+// resizable reports whether the part runs and may change its size.
+func (p *Part) resizable() bool {
+	return p.job.state == core.Running && p.job.spec.Kind == core.Malleable && !p.cluster.spec.Managed
 }
 
 // resize changes the processors that a running part holds. Until now the job

@@ -121,22 +121,39 @@ func (q *queue) first(after int64, want func(key) bool) *Job {
 }
 
 // head is the first job of the queue.
-func (q *queue) head() *Job {
-	return q.first(math.MinInt64/2, func(k key) bool {
-		return k.expire != math.MaxInt64 || k.need != math.MaxInt32 || k.total != math.MaxInt32
-	})
-}
+func (q *queue) head() *Job { return q.first(math.MinInt64/2, somebody) }
 
-func queueKey(spec *core.Job, flexible bool, expire int64) key {
+// after is the job behind j.
+func (q *queue) after(j *Job) *Job { return q.first(j.ticket, somebody) }
+
+func somebody(k key) bool { return k.need != math.MaxInt32 || k.total != math.MaxInt32 }
+
+// queueKey says what must be free before placing the job is worth a try: its
+// largest component in one cluster, or all of it together if the policy may
+// split it. What fits into some cluster's own queue needs nothing to be free.
+func (w *World) queueKey(spec *core.Job, expire int64) key {
 	k := key{need: math.MaxInt32, total: math.MaxInt32, expire: expire}
-	if flexible {
-		k.total = int32(spec.MinSize())
-		return k
-	}
 	largest := 0
 	for i := range spec.Components {
-		largest = max(largest, spec.Components[i].Min)
+		if comp := &spec.Components[i]; comp.Min > largest && !w.takenByQueue(comp) {
+			largest = comp.Min
+		}
 	}
-	k.need = int32(largest)
+	if largest > 0 && w.PlacePolicy(spec) == core.FlexibleMin {
+		k.total = int32(min(spec.MinSize(), math.MaxInt32-1))
+	} else {
+		k.need = int32(min(largest, math.MaxInt32-1))
+	}
 	return k
+}
+
+// takenByQueue reports whether some cluster with a queue of its own would take
+// the component.
+func (w *World) takenByQueue(comp *core.Component) bool {
+	for _, c := range w.clusters {
+		if c.spec.Managed && comp.Min <= c.Usable() && c.Meets(comp) {
+			return true
+		}
+	}
+	return false
 }

@@ -12,8 +12,8 @@ import (
 func (w *World) AppendState(b []byte) []byte {
 	b = fmt.Appendf(b, "scans %d scanned %d starts %d\n", w.scans, w.scanned, w.starts)
 	for _, c := range w.clusters {
-		b = fmt.Appendf(b, "cluster %s idle %d waiting %d running %d reclaimable %d offers %d reclaim-for %d\n free %x\n others %x\n down %x\n",
-			c.spec.Name, c.idle, c.waiting, c.running, c.reclaimable, c.offers, c.reclaimFor, c.free, c.others, c.down)
+		b = fmt.Appendf(b, "cluster %s idle %d waiting %d running %d reclaimable %d offers %d leaving %d reclaim-for %d\n free %x\n others %x\n down %x\n",
+			c.spec.Name, c.idle, c.waiting, c.running, c.reclaimable, c.offers, c.leaving, c.reclaimFor, c.free, c.others, c.down)
 	}
 	for f, at := range w.replicas {
 		for c := range core.ClusterID(len(w.clusters)) {
@@ -22,72 +22,45 @@ func (w *World) AppendState(b []byte) []byte {
 			}
 		}
 	}
-	ids := make([]core.JobID, 0, len(w.jobs))
-	for id := range w.jobs { // order-free: sorted below
-		ids = append(ids, id)
+	for j := w.Head(); j != nil; j = w.queue.after(j) {
+		b = fmt.Appendf(b, "queued %d\n", j.spec.ID)
 	}
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range sortedKeys(w.jobs) {
 		b = w.jobs[id].appendState(b, w)
+	}
+	for _, name := range sortedKeys(w.apps) {
+		b = fmt.Appendf(b, "app %q ", name)
+		b = w.apps[name].appendState(b)
 	}
 	return b
 }
 
 func (j *Job) appendState(b []byte, w *World) []byte {
-	b = fmt.Appendf(b, "job %d %s since %d epoch %d attempts %d queued %v tries %d pace %+v\n",
-		j.spec.ID, j.state, j.since, j.epoch, j.attempts, j.queued, w.Tries(j), j.pace)
+	b = fmt.Appendf(b, "job %d %s since %d submitted %d started %d leave-by %d epoch %d attempts %d queued %v not-before %d tries %d pace %+v\n",
+		j.spec.ID, j.state, j.since, j.submitted, j.started, j.leaveBy, j.epoch, j.attempts, j.queued, j.notBefore, w.Tries(j), j.pace)
 	for _, p := range j.parts {
-		b = fmt.Appendf(b, " part %d on %d size %d [%d,%d] procs %v held %v staged %v claimed %v offer %+v refused %d\n",
-			p.index, p.cluster.id, p.size, p.min, p.max, p.procs, p.held, p.staged, p.claimed, p.offer, p.refused)
+		b = fmt.Appendf(b, " part %d of %d on %d size %d [%d,%d] procs %v held %v staged %v claimed %v claim-at %d order %d offer %+v serial %d returned %d asked %d refused %d\n",
+			p.index, p.component, p.cluster.id, p.size, p.min, p.max, p.procs, p.held, p.staged, p.claimed, p.claimAt,
+			p.order, p.offer, p.serial, p.returned, p.asked, p.refused)
+	}
+	if j.spec.App == "" && j.scaling != nil {
+		b = j.scaling.appendState(append(b, ' '))
 	}
 	return b
 }
 
-// Check verifies what must always hold: no processor is held twice, sizes are
-// within their limits, what is counted agrees with what is there.
-func (w *World) Check() error {
-	held := make([]bitset, len(w.clusters))
-	reclaimable := make([]int, len(w.clusters))
-	for i, c := range w.clusters {
-		held[i] = newBitset(c.procs)
-	}
-	for _, j := range w.jobs { // order-free: every job is checked by itself
-		for _, p := range j.parts {
-			if err := p.check(held[p.cluster.id]); err != nil {
-				return err
-			}
-			if j.state == core.Running && j.spec.Kind == core.Malleable && !p.cluster.spec.Managed {
-				reclaimable[p.cluster.id] += p.size - p.min
-			}
-		}
-	}
-	for i, c := range w.clusters {
-		if !slices.Equal(held[i], c.held) {
-			return fmt.Errorf("cluster %s: held processors are %x, jobs hold %x", c.spec.Name, c.held, held[i])
-		}
-		if c.idle != c.free.count() || c.reclaimable != reclaimable[i] {
-			return fmt.Errorf("cluster %s: counts %d idle, %d reclaimable; has %d, %d", c.spec.Name, c.idle, c.reclaimable, c.free.count(), reclaimable[i])
-		}
-	}
-	return nil
+// appendState leaves out what is only kept to answer sooner.
+func (s *Scaling) appendState(b []byte) []byte {
+	learnt := *s
+	learnt.cache = nil
+	return fmt.Appendf(b, "scaling %+v\n", learnt)
 }
 
-func (p *Part) check(held bitset) error {
-	if p.size < p.min || p.size > p.max {
-		return fmt.Errorf("job %d part %d has size %d outside [%d, %d]", p.job.spec.ID, p.index, p.size, p.min, p.max)
+func sortedKeys[K core.JobID | string, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m { // order-free: sorted below
+		keys = append(keys, k)
 	}
-	if p.held && !p.cluster.spec.Managed && p.procs.Count() != p.size {
-		return fmt.Errorf("job %d part %d has size %d but holds %v", p.job.spec.ID, p.index, p.size, p.procs)
-	}
-	sets := []core.ProcSet{p.procs}
-	if p.offer.n > 0 {
-		sets = append(sets, p.offer.procs)
-	}
-	for _, s := range sets {
-		if _, any := held.has(s); any {
-			return fmt.Errorf("job %d part %d holds processors of another part: %v", p.job.spec.ID, p.index, s)
-		}
-		held.set(s)
-	}
-	return nil
+	slices.Sort(keys)
+	return keys
 }

@@ -12,6 +12,7 @@ type TimerKind uint8
 const (
 	ClaimDue  TimerKind = iota // a late claim
 	AnswerDue                  // the answer to a mandatory offer
+	LeaveDue                   // a job that was told to stop must have left
 )
 
 // Timer is something that falls due. It may have become pointless by then:
@@ -68,6 +69,9 @@ func (w *World) matters(t Timer) bool {
 	j := w.jobs[t.Job]
 	if j == nil || j.epoch != t.Epoch {
 		return false
+	}
+	if t.Kind == LeaveDue {
+		return j.state == core.Stopping && j.leaveBy == t.At
 	}
 	p := j.Part(t.Part)
 	if p == nil {

@@ -16,6 +16,7 @@ type View struct {
 	// RunningFirst hides clusters in which running jobs are being asked whether
 	// they want what is free: those who wait come after them.
 	RunningFirst bool
+	Empty        bool // the world as it would be if nobody used it
 	world        *World
 }
 
@@ -30,8 +31,13 @@ func (v View) Clusters() []*Cluster { return v.world.clusters }
 // Cluster is one cluster.
 func (v View) Cluster(id core.ClusterID) *Cluster { return v.world.clusters[id] }
 
-// Waiting is the length of the placement queue.
-func (v View) Waiting() int { return v.world.queue.count }
+// Others is how many other jobs wait to be placed.
+func (v View) Others() int {
+	if j := v.world.jobs[v.For]; j != nil && j.queued {
+		return v.world.queue.count - 1
+	}
+	return v.world.queue.count
+}
 
 // Job is a live job, or nil.
 func (v View) Job(id core.JobID) *Job { return v.world.jobs[id] }
@@ -46,14 +52,25 @@ func (v View) TransferTime(comp *core.Component, c core.ClusterID) (time.Duratio
 // processors are being reclaimed in a cluster for one job, nobody else gets
 // any there.
 func (v View) Room(c *Cluster) int {
+	if v.Empty {
+		return max(0, c.Usable())
+	}
 	if c.reclaimFor != 0 && c.reclaimFor != v.For || v.RunningFirst && c.offers > 0 {
 		return 0
 	}
-	n := c.Idle() - c.spec.KeepFree
-	if v.Reclaim {
-		n += c.reclaimable
+	return max(0, v.Idle(c)-c.spec.KeepFree)
+}
+
+// Idle is how many processors of c nobody uses; where room has to be made, what
+// could be reclaimed counts as idle.
+func (v View) Idle(c *Cluster) int {
+	switch {
+	case v.Empty:
+		return c.procs
+	case v.Reclaim:
+		return c.Idle() + c.reclaimable
 	}
-	return max(0, n)
+	return c.Idle()
 }
 
 // Widest is the most room in any one cluster, and the room in all of them.

@@ -76,6 +76,9 @@ func New(spec Spec) *World {
 	return w
 }
 
+// Now is the time of the last event.
+func (w *World) Now() core.Time { return w.last }
+
 // Clusters lists the clusters by number. The caller must not change the slice.
 func (w *World) Clusters() []*Cluster { return w.clusters }
 
@@ -88,13 +91,13 @@ func (w *World) Job(id core.JobID) *Job { return w.jobs[id] }
 // Live is the number of jobs that are not over.
 func (w *World) Live() int { return len(w.jobs) }
 
-// Holders lists the jobs that hold, or are offered, any of the processors, by
-// number. It looks at all live jobs: hosts fail rarely.
+// Holders lists the jobs that hold any of the processors, by number. It looks
+// at all live jobs: hosts fail rarely.
 func (w *World) Holders(c *Cluster, procs core.ProcSet) []*Job {
 	var list []*Job
 	for _, j := range w.jobs { // order-free: sorted below
 		for _, p := range j.parts {
-			if p.cluster == c && (p.procs.Intersects(procs) || p.offer.procs.Intersects(procs)) {
+			if p.cluster == c && p.procs.Intersects(procs) {
 				list = append(list, j)
 				break
 			}
@@ -110,8 +113,8 @@ func (w *World) Waiting() int { return w.queue.count }
 // Head is the first job of the placement queue, or nil.
 func (w *World) Head() *Job { return w.queue.head() }
 
-// LastScan is when the placement queue was last looked through; a very early
-// time if never.
+// LastScan is when the placement queue was last looked through, or began to
+// fill.
 func (w *World) LastScan() core.Time { return w.scanned }
 
 // NextCandidate is the first job in the queue behind `after` (nil: from the
@@ -165,7 +168,7 @@ func (w *World) TransferTime(comp *core.Component, c core.ClusterID) (time.Durat
 		if !ok {
 			return 0, false
 		}
-		sum += d
+		sum = time.Duration(core.Time(sum).Add(d))
 	}
 	return sum, true
 }
@@ -173,7 +176,7 @@ func (w *World) TransferTime(comp *core.Component, c core.ClusterID) (time.Durat
 // NearestReplica is the cluster from which file f reaches cluster c soonest,
 // and how long that takes.
 func (w *World) NearestReplica(f core.FileID, c core.ClusterID) (from core.ClusterID, d time.Duration, ok bool) {
-	if int(f) >= len(w.replicas) || w.replicas[f][c] {
+	if f < 0 || int(f) >= len(w.replicas) || w.replicas[f][c] {
 		return c, 0, true // a file that nobody listed is everywhere
 	}
 	for at := range core.ClusterID(len(w.clusters)) {
@@ -196,5 +199,5 @@ func (w *World) pathTime(a, b core.ClusterID, bytes int64) (time.Duration, bool)
 	if p.Mbps <= 0 {
 		return 0, false
 	}
-	return p.Latency + core.Seconds(float64(bytes)*8/(p.Mbps*1e6)), true
+	return time.Duration(core.Time(p.Latency).Add(core.Seconds(float64(bytes) * 8 / (p.Mbps * 1e6)))), true
 }

@@ -41,9 +41,9 @@ func (EGS) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Offer {
 
 // Shrink asks each for floor(need/n), the remainder one each from those
 // started most recently. What somebody cannot spare the others give.
-func (EGS) Shrink(_ world.View, c *world.Cluster, need int, dst []Offer) []Offer {
-	parts := c.Shrinkable()
-	need = min(need, c.Reclaimable())
+func (EGS) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []Offer {
+	parts, most := others(v, c)
+	need = min(need, most)
 	why := core.Reason{Code: core.EqualShare, A: float64(need), B: float64(len(parts))}
 	take := make([]int, len(parts))
 	for need > 0 {

@@ -12,28 +12,30 @@ import (
 type Equipartition struct{}
 
 // Grow brings the smallest up first, as far as what is free goes.
-func (Equipartition) Grow(_ world.View, c *world.Cluster, free int, dst []Offer) []Offer {
+func (Equipartition) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Offer {
 	start := len(dst)
-	for i, target := range level(c.Growable(), free) {
+	for i, target := range fill(c.Growable(), free, (*world.Part).Size, (*world.Part).Max) {
 		p := c.Growable()[i]
 		if n := useful(p, target-p.Size()); n > 0 {
 			dst = append(dst, Offer{p, n, core.Reason{Code: core.EqualPartition, A: float64(target)}})
 		}
 	}
 	if len(dst) == start { // equal steps are too small for anybody: whoever wants more
-		return FPSMA{}.Grow(world.View{}, c, free, dst)
+		return FPSMA{}.Grow(v, c, free, dst)
 	}
 	return dst
 }
 
 // Shrink cuts the largest down first.
-func (Equipartition) Shrink(_ world.View, c *world.Cluster, need int, dst []Offer) []Offer {
-	return shrinkTo(c.Shrinkable(), partition(c.Shrinkable(), -min(need, c.Reclaimable())), dst)
+func (Equipartition) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []Offer {
+	parts, most := others(v, c)
+	return shrinkTo(parts, fill(parts, -min(need, most), (*world.Part).Min, (*world.Part).Size), dst)
 }
 
-// Rebalance shrinks those above their equal part.
+// Rebalance shrinks those above their equal part of what the malleable jobs
+// hold and what is free.
 func (Equipartition) Rebalance(_ world.View, c *world.Cluster, free int, dst []Offer) []Offer {
-	return shrinkTo(c.Malleable(), partition(c.Malleable(), free), dst)
+	return shrinkTo(c.Malleable(), fill(c.Malleable(), free, (*world.Part).Min, (*world.Part).Max), dst)
 }
 
 func shrinkTo(parts []*world.Part, targets []int, dst []Offer) []Offer {
@@ -45,64 +47,40 @@ func shrinkTo(parts []*world.Part, targets []int, dst []Offer) []Offer {
 	return dst
 }
 
-// partition gives each part its equal share of what the parts hold and extra
-// more, within [Min, Max]; the remainder goes one each to the oldest.
-func partition(parts []*world.Part, extra int) []int {
-	return fill(parts, extra, func(p *world.Part) int { return p.Min() })
-}
-
-// level only raises: it brings the smallest up until free is used.
-func level(parts []*world.Part, free int) []int {
-	return fill(parts, free, func(p *world.Part) int { return p.Size() })
-}
-
 // fill pours the parts' present sizes plus extra over them like water, above
-// each part's floor and below its maximum. O(n log n).
-func fill(parts []*world.Part, extra int, floor func(*world.Part) int) []int {
-	target := make([]int, len(parts))
+// each part's floor and below its ceiling; the remainder goes one each to the
+// oldest. O(n log n).
+func fill(parts []*world.Part, extra int, floor, ceiling func(*world.Part) int) []int {
+	// The water rises past floors and ceilings; at each of them the number of
+	// parts that still take water changes.
+	type mark struct{ at, open int }
+	marks := make([]mark, 0, 2*len(parts))
 	pool := extra
-	// The water level rises past floors and maxima; at each of them the number
-	// of parts that still take water changes.
-	marks := make([]int, 0, 2*len(parts))
-	for i, p := range parts {
-		target[i] = floor(p)
-		pool += p.Size() - target[i]
-		marks = append(marks, target[i], p.Max())
-	}
-	if pool <= 0 || len(parts) == 0 {
-		return target
-	}
-	slices.Sort(marks)
-	at := marks[0]
-	open := 0 // parts whose floor is at or below the level and whose maximum is above
-	delta := map[int]int{}
 	for _, p := range parts {
-		delta[floor(p)]++
-		delta[p.Max()]--
+		pool += p.Size() - floor(p)
+		marks = append(marks, mark{floor(p), +1}, mark{ceiling(p), -1})
 	}
-	for i := 0; i < len(marks); {
-		at = marks[i]
-		open += delta[at]
-		for i < len(marks) && marks[i] == at {
-			i++
-		}
-		if i == len(marks) || open > 0 && pool < open*(marks[i]-at) {
+	slices.SortFunc(marks, func(a, b mark) int { return a.at - b.at })
+	level, open := 0, 0
+	for _, m := range marks {
+		if rise := open * (m.at - level); pool >= rise {
+			pool -= rise
+			level, open = m.at, open+m.open
+		} else {
 			break
 		}
-		pool -= open * (marks[i] - at)
 	}
 	rest := 0
-	if open > 0 {
-		at, rest = at+pool/open, pool%open
+	if open > 0 { // between two marks
+		level, rest = level+pool/open, pool%open
 	}
+	targets := make([]int, len(parts))
 	for i, p := range parts {
-		if t := min(at, p.Max()); t > target[i] {
-			target[i] = t
-		}
-		if rest > 0 && target[i] == at && at < p.Max() && floor(p) <= at {
-			target[i]++
+		targets[i] = max(floor(p), min(level, ceiling(p)))
+		if rest > 0 && floor(p) <= level && level < ceiling(p) {
+			targets[i]++
 			rest--
 		}
 	}
-	return target
+	return targets
 }

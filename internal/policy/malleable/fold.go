@@ -25,10 +25,11 @@ func (Folding) Grow(_ world.View, c *world.Cluster, free int, dst []Offer) []Off
 }
 
 // Shrink halves the largest first, again and again until enough is there.
-func (Folding) Shrink(_ world.View, c *world.Cluster, need int, dst []Offer) []Offer {
-	parts := bySize(c.Shrinkable(), -1)
+func (Folding) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []Offer {
+	list, most := others(v, c)
+	parts := bySize(list, -1)
 	take := make([]int, len(parts))
-	for need = min(need, c.Reclaimable()); need > 0; {
+	for need = min(need, most); need > 0; {
 		for i, p := range parts {
 			if need <= 0 {
 				break

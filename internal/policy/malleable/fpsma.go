@@ -24,8 +24,8 @@ func (FPSMA) Grow(_ world.View, c *world.Cluster, free int, dst []Offer) []Offer
 }
 
 // Shrink asks the newest for all that is needed, the next for the rest.
-func (FPSMA) Shrink(_ world.View, c *world.Cluster, need int, dst []Offer) []Offer {
-	parts := c.Shrinkable()
+func (FPSMA) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []Offer {
+	parts, _ := others(v, c)
 	for i := len(parts) - 1; i >= 0 && need > 0; i-- {
 		n := min(need, spare(parts[i]))
 		dst = append(dst, Offer{parts[i], -n, core.Reason{Code: core.NewestFirst, A: float64(need)}})

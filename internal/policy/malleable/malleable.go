@@ -7,6 +7,8 @@
 package malleable
 
 import (
+	"slices"
+
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/world"
 )
@@ -24,7 +26,8 @@ type Policy interface {
 	// Grow offers at most free processors to the cluster's growable parts.
 	Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Offer
 	// Shrink asks the shrinkable parts for need processors, or for as many as
-	// they hold above their minima if that is less.
+	// they hold above their minima if that is less. A job is not shrunk for its
+	// own sake: parts of job v.For are left alone.
 	Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []Offer
 }
 
@@ -49,6 +52,23 @@ func useful(p *world.Part, free int) int {
 
 // spare is what a part holds above its minimum.
 func spare(p *world.Part) int { return p.Size() - p.Min() }
+
+// others lists the shrinkable parts of a cluster that are not of job v.For,
+// oldest start first, and what they hold above their minima.
+func others(v world.View, c *world.Cluster) (parts []*world.Part, reclaimable int) {
+	parts, reclaimable = c.Shrinkable(), c.Reclaimable()
+	if j := v.Job(v.For); j == nil || j.State() != core.Running {
+		return parts, reclaimable
+	}
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p *world.Part) bool {
+		own := p.Job().Spec().ID == v.For
+		if own {
+			reclaimable -= spare(p)
+		}
+		return own
+	})
+	return parts, reclaimable
+}
 
 // ByName is the policy of that name, or nil.
 func ByName(name string) Policy {

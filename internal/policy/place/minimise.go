@@ -30,8 +30,15 @@ type roomyCluster struct {
 func clusterMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reason, bool) {
 	clusters := roomiest(v)
 	order := largestFirst(job)
+	fits := make([][]bool, len(order))
+	for i, comp := range order {
+		fits[i] = make([]bool, len(clusters))
+		for k, c := range clusters {
+			fits[i][k] = eligible(v, &job.Components[comp], c.Cluster)
+		}
+	}
 	for k := 1; k <= min(len(clusters), len(order)); k++ {
-		p := packing{job: job, order: order, clusters: clusters, most: k, budget: packingBudget,
+		p := packing{job: job, order: order, clusters: clusters, fits: fits, most: k, budget: packingBudget,
 			place: make([]int, len(order)), left: make([]int, len(clusters)), used: make([]int, len(clusters))}
 		for i, c := range clusters {
 			p.left[i] = c.room
@@ -54,6 +61,7 @@ type packing struct {
 	job      *core.Job
 	order    []int
 	clusters []roomyCluster
+	fits     [][]bool // whether order[i] may run in a cluster at all
 	most     int
 	budget   int
 	place    []int // cluster of order[i]
@@ -69,9 +77,9 @@ func (p *packing) pack(i, opened int) bool {
 		return false
 	}
 	comp := &p.job.Components[p.order[i]]
-	for k, c := range p.clusters {
+	for k := p.first(i); k < len(p.clusters); k++ {
 		opens := p.used[k] == 0
-		if p.left[k] < comp.Min || opens && opened == p.most || !eligible(comp, c.Cluster) {
+		if p.left[k] < comp.Min || opens && opened == p.most || !p.fits[i][k] {
 			continue
 		}
 		more := opened
@@ -89,19 +97,28 @@ func (p *packing) pack(i, opened int) bool {
 	return false
 }
 
-// choices turns a packing into choices: every component has its minimum, the
-// rest of each cluster's room is shared among its components.
-func (p *packing) choices(v world.View, dst []Choice) []Choice {
-	for i, comp := range p.order {
-		k := p.place[i]
-		c := p.clusters[k]
-		cp := &p.job.Components[comp]
-		share := cp.Min + p.left[k]/p.used[k]
-		size := firstSize(spot{view: v, job: p.job, comp: cp, cluster: c.Cluster, room: share})
-		p.left[k] -= size - cp.Min
-		p.used[k]--
-		dst = append(dst, Choice{Component: comp, Cluster: c.ID(), Size: size, Min: cp.Min, Max: min(cp.Max, c.Usable())})
+// first is the first cluster worth a try for order[i]. Of components that are
+// alike only one order is tried: the others differ by their names.
+func (p *packing) first(i int) int {
+	if i == 0 {
+		return 0
 	}
+	a, b := &p.job.Components[p.order[i-1]], &p.job.Components[p.order[i]]
+	if a.Min == b.Min && slices.Equal(p.fits[i-1], p.fits[i]) {
+		return p.place[i-1]
+	}
+	return 0
+}
+
+// choices turns a packing into choices.
+func (p *packing) choices(v world.View, dst []Choice) []Choice {
+	start := len(dst)
+	for i, comp := range p.order {
+		c := p.clusters[p.place[i]]
+		cp := &p.job.Components[comp]
+		dst = append(dst, Choice{Component: comp, Cluster: c.ID(), Size: cp.Min, Min: cp.Min, Max: min(cp.Max, c.Usable())})
+	}
+	share(v, p.job, dst[start:])
 	return dst
 }
 
@@ -111,12 +128,10 @@ func (p *packing) choices(v world.View, dst []Choice) []Choice {
 func flexibleMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reason, bool) {
 	start := len(dst)
 	want, least, most := job.MinSize(), job.MinSize(), job.MaxSize()
-	comp := &job.Components[0] // its requirements stand for all
-	total, clusters := 0, roomiest(v)
+	clusters := slices.DeleteFunc(roomiest(v), func(c roomyCluster) bool { return !eligibleForAll(v, job, c.Cluster) })
+	total := 0
 	for _, c := range clusters {
-		if eligible(comp, c.Cluster) {
-			total += c.room
-		}
+		total += c.room
 	}
 	if total < least {
 		return dst, core.Reason{Code: core.NoRoom, A: float64(least), B: float64(total)}, false
@@ -128,9 +143,6 @@ func flexibleMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reas
 	for _, c := range clusters {
 		if want == 0 {
 			break
-		}
-		if !eligible(comp, c.Cluster) {
-			continue
 		}
 		n := min(c.room, want)
 		want -= n
@@ -145,6 +157,16 @@ func flexibleMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reas
 		growth -= g
 	}
 	return dst, core.Reason{Code: core.SplitByIdle, A: float64(len(dst) - start), B: float64(sizes(dst[start:]))}, true
+}
+
+// eligibleForAll reports whether any piece of the job could run in the cluster.
+func eligibleForAll(v world.View, job *core.Job, c *world.Cluster) bool {
+	for i := range job.Components {
+		if !eligible(v, &job.Components[i], c) {
+			return false
+		}
+	}
+	return true
 }
 
 func initial(job *core.Job) int {

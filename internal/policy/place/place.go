@@ -25,10 +25,18 @@ type Choice struct {
 // If it cannot, it reports false and says why.
 func Place(v world.View, job *core.Job, policy core.PlacePolicy, dst []Choice) ([]Choice, core.Reason, bool) {
 	switch policy {
-	case core.ClusterMin:
-		return clusterMin(v, job, dst)
-	case core.FlexibleMin:
-		return flexibleMin(v, job, dst)
+	case core.ClusterMin, core.FlexibleMin:
+		minimise := clusterMin
+		if policy == core.FlexibleMin {
+			minimise = flexibleMin
+		}
+		list, why, ok := minimise(v, job, dst)
+		if !ok { // nothing is free: into the queues of clusters that have one
+			if queued, w, ok := oneByOne(v, job, worstFit, dst); ok {
+				return queued, w, true
+			}
+		}
+		return list, why, ok
 	case core.CloseToFiles:
 		return oneByOne(v, job, closeToFiles, dst)
 	case core.DeadlineFirst:
@@ -38,42 +46,48 @@ func Place(v world.View, job *core.Job, policy core.PlacePolicy, dst []Choice) (
 	}
 }
 
-// EverFits reports whether the job could be placed if nobody else were there,
-// and otherwise the most that one of its components could get.
-func EverFits(v world.View, job *core.Job, policy core.PlacePolicy) (most int, ok bool) {
-	if policy == core.FlexibleMin {
-		for _, c := range v.Clusters() {
-			if eligible(&job.Components[0], c) {
-				most += c.Usable()
-			}
-		}
-		return most, most >= job.MinSize()
-	}
+// EverFits reports whether the policy could place the job if nobody else were
+// there, and otherwise why not. Whoever passes will be placed once the grid
+// has drained, if not sooner.
+func EverFits(v world.View, job *core.Job, policy core.PlacePolicy) (core.Reason, bool) {
+	flexible := policy == core.FlexibleMin
 	for i := range job.Components {
-		most = 0
+		comp := &job.Components[i]
+		need, widest, total := comp.Min, 0, 0
 		for _, c := range v.Clusters() {
-			if eligible(&job.Components[i], c) {
-				most = max(most, c.Usable())
+			if eligible(v, comp, c) {
+				widest = max(widest, c.Usable())
+				total += max(0, c.Usable())
 			}
 		}
-		if most < job.Components[i].Min {
-			return most, false
+		if flexible {
+			need, widest = job.MinSize(), total
+		}
+		if widest < need {
+			return core.Reason{Code: core.NeverFits, A: float64(need), B: float64(widest)}, false
 		}
 	}
-	return most, true
+	if len(job.Components) == 1 {
+		return core.Reason{}, true
+	}
+	v.Empty = true
+	if _, _, ok := Place(v, job, policy, nil); !ok {
+		return core.Reason{Code: core.NeverTogether, A: float64(len(job.Components)), B: float64(job.MinSize())}, false
+	}
+	return core.Reason{}, true
 }
 
-// eligible reports whether the cluster meets the component's requirements.
-func eligible(comp *core.Component, c *world.Cluster) bool {
-	if len(comp.Clusters) > 0 && !slices.Contains(comp.Clusters, c.ID()) {
+// eligible reports whether the component could run in the cluster: it meets
+// the requirements, and the input files can be brought there.
+func eligible(v world.View, comp *core.Component, c *world.Cluster) bool {
+	if !c.Meets(comp) {
 		return false
 	}
-	if comp.Memory > 0 {
-		if m := c.Memory(); m > 0 && m < comp.Memory {
-			return false
-		}
+	if len(comp.Inputs) == 0 {
+		return true
 	}
-	return true
+	_, reachable := v.TransferTime(comp, c.ID())
+	return reachable
 }
 
 // spot is one cluster considered for one component.
@@ -121,10 +135,33 @@ func oneByOne(v world.View, job *core.Job, rank ranking, dst []Choice) ([]Choice
 		if !ok {
 			return dst[:start], w, false
 		}
-		taken[ch.Cluster] += ch.Size
+		taken[ch.Cluster] += ch.Min // all must have their minimum before any has more
 		dst, why = append(dst, ch), w
 	}
+	share(v, job, dst[start:])
 	return dst, why, true
+}
+
+// share gives the components placed together their first sizes: each its
+// minimum, and of what is left in the cluster an equal share.
+func share(v world.View, job *core.Job, list []Choice) {
+	for i := range list {
+		ch := &list[i]
+		left, heirs := v.Room(v.Cluster(ch.Cluster)), 0
+		for k := range list {
+			if list[k].Cluster != ch.Cluster {
+				continue
+			}
+			if k < i {
+				left -= list[k].Size
+			} else {
+				left -= list[k].Min
+				heirs++
+			}
+		}
+		comp := &job.Components[ch.Component]
+		ch.Size = firstSize(spot{view: v, job: job, comp: comp, room: comp.Min + max(0, left)/heirs})
+	}
 }
 
 func largestFirst(job *core.Job) []int {
@@ -145,7 +182,7 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 	found, runnerUp, queues := false, false, true
 	widest := 0
 	for id, c := range v.Clusters() {
-		if !eligible(comp, c) {
+		if !eligible(v, comp, c) {
 			continue
 		}
 		s := spot{view: v, job: job, comp: comp, cluster: c, room: v.Room(c)}
@@ -172,19 +209,18 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 		return Choice{}, core.Reason{Code: core.NoRoom, A: float64(comp.Min), B: float64(widest)}, false
 	}
 	switch {
+	case why.Code != core.MostIdle: // tells all there is to tell
 	case queues:
 		why = core.Reason{Code: core.ShortestQueue, A: float64(-chosen.cluster.Idle())}
-	case !runnerUp:
-		why.B = 0
-	case why.Code == core.MostIdle:
+	case runnerUp:
 		why.B = second.first
 	}
 	return Choice{Component: i, Cluster: chosen.cluster.ID(), Size: firstSize(chosen), Min: comp.Min, Max: min(comp.Max, chosen.cluster.Usable())}, why, true
 }
 
 // firstSize is the size at which a component starts: what it asks for, else an
-// equal share of what is idle with the jobs that wait behind it (papers/001,
-// V-B: from the processors available).
+// equal share of what is idle with the other jobs that wait (papers/001, V-B:
+// from the processors available).
 func firstSize(s spot) int {
 	if s.job.Kind == core.Rigid {
 		return s.comp.Min
@@ -195,7 +231,7 @@ func firstSize(s spot) int {
 		if s.view.Reclaim {
 			room = s.comp.Min // taking from others is for the minimum only
 		}
-		want = room / (1 + s.view.Waiting())
+		want = room / (1 + s.view.Others())
 	}
 	return max(s.comp.Min, min(want, s.comp.Max, s.room))
 }

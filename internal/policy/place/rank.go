@@ -13,15 +13,9 @@ func worstFit(s spot) (score, core.Reason, bool) {
 }
 
 // idle is what WF compares: the idle processors less what this job's other
-// components have been given already. Where room has to be made, what could be
-// reclaimed counts as idle: it is the least loaded cluster that gives.
-func (s spot) idle() int {
-	idle := s.cluster.Idle() - (s.view.Room(s.cluster) - s.room)
-	if s.view.Reclaim {
-		idle += s.cluster.Reclaimable()
-	}
-	return idle
-}
+// components need already. Where room has to be made it is the least loaded
+// cluster that gives.
+func (s spot) idle() int { return s.view.Idle(s.cluster) - (s.view.Room(s.cluster) - s.room) }
 
 // closeToFiles: clusters that hold the input files first, then by the
 // estimated time to bring what is missing; among equals worst fit.
@@ -57,7 +51,7 @@ func bestChance(s spot) (score, core.Reason, bool) {
 	}
 	end := s.queueWait(run) + transfer.Seconds() + run
 	if s.job.Deadline == 0 {
-		return score{first: -end, second: -run * float64(size)}, core.Reason{Code: core.BestChance, B: end}, true
+		return score{first: -end, second: -run * float64(size)}, core.Reason{Code: core.EarliestEnd, A: end}, true
 	}
 	chance := chanceWithin(s.job.Deadline.Sub(s.view.Now).Seconds()-(end-run), run)
 	why := core.Reason{Code: core.BestChance, A: chance, B: end}

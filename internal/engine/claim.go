@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/world"
+)
+
+// claimed: the cluster confirms that the processors are ours.
+func (e *Engine) claimed(j *world.Job, part int) {
+	p, s := j.Part(part), j.State()
+	if p == nil || !p.Held() || p.Claimed() || s != core.Staging && s != core.Queued {
+		return
+	}
+	e.emit(core.Event{Kind: core.PartClaimed, Job: j.Spec().ID, Epoch: j.Epoch(), Part: part})
+	if s == core.Queued {
+		e.startIfClaimed(j)
+	}
+}
+
+// claimLost: somebody else has the processors. If the cluster says who holds
+// what now, the job is placed again at once. If it does not, we would choose
+// the same again: the job waits for the next period, so that the engine cannot
+// spin on stale knowledge.
+func (e *Engine) claimLost(j *world.Job, in *core.Input) {
+	p, s := j.Part(in.Part), j.State()
+	if p == nil || s != core.Staging && s != core.Queued {
+		return
+	}
+	c := p.Cluster()
+	why := core.Reason{Code: core.ClaimTaken}
+	if in.Procs.Valid(c.Procs()) && in.Procs.Intersects(p.Procs()) {
+		e.emit(core.Event{Kind: core.OthersPolled, Cluster: c.ID(), Procs: in.Procs})
+		e.replace(j, why)
+		return
+	}
+	e.goBack(j, why)
+	e.enqueue(j, e.now.Add(max(e.cfg.ScanEvery, time.Second)), why)
+}
+
+// replace gives up a placement that cannot be carried out and looks for
+// another.
+func (e *Engine) replace(j *world.Job, why core.Reason) {
+	e.goBack(j, why)
+	e.again = append(e.again, j.Spec().ID)
+}
+
+// goBack returns a job that was placed but has not started to where it waits
+// to be placed.
+func (e *Engine) goBack(j *world.Job, why core.Reason) {
+	e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
+	e.leaves(j)
+	waits := core.Submitted
+	if j.Attempts() > 0 {
+		waits = core.Resuming
+	}
+	e.become(j, waits, why)
+}
+
+// placeAgain tries those whose placement or attempt was lost. They come after
+// the queue: a job that was stopped to make room must not take that room.
+func (e *Engine) placeAgain() {
+	for _, id := range e.again {
+		if j := e.w.Job(id); j != nil && j.State().Waiting() && !j.Queued() {
+			e.placeOrEnqueue(j)
+		}
+	}
+	e.again = e.again[:0]
+}
