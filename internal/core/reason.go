@@ -1,6 +1,10 @@
 package core
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
 
 // Reason says why something was decided, with the numbers that led to it. It
 // is kept as a code and numbers so that recording one costs nothing; String
@@ -65,52 +69,52 @@ const (
 )
 
 // reasons gives each code its short name in logs and its sentence, in which
-// %[1]g and %[2]g stand for A and B.
+// %[1]s and %[2]s stand for A and B.
 var reasons = [numReasons]struct{ name, sentence string }{
 	NoReason:          {"none", ""},
-	MostIdle:          {"most-idle", "most idle processors of all clusters where it fits: %[1]g (next best %[2]g)"},
-	FilesThere:        {"files-there", "all its input files are already there; %[1]g idle processors"},
-	LeastTransfer:     {"least-transfer", "least time to bring its missing files: %[1]g s"},
-	FewestClusters:    {"fewest-clusters", "fits in %[1]g clusters, the fewest possible; %[2]g components"},
-	SplitByIdle:       {"split-by-idle", "split over %[1]g clusters by what is idle, to start now with %[2]g processors"},
-	BestChance:        {"best-chance", "best chance of meeting its deadline: %[1].3g; expected to end after %[2]g s"},
-	ShortestQueue:     {"shortest-queue", "no cluster is free at once; least work ahead in the queue here: %[1]g processors over"},
+	MostIdle:          {"most-idle", "most idle processors of all clusters where it fits: %[1]s (next best %[2]s)"},
+	FilesThere:        {"files-there", "all its input files are already there; %[1]s idle processors"},
+	LeastTransfer:     {"least-transfer", "least time to bring its missing files: %[1]s s"},
+	FewestClusters:    {"fewest-clusters", "fits in %[1]s clusters, the fewest possible; %[2]s components"},
+	SplitByIdle:       {"split-by-idle", "split over %[1]s clusters by what is idle, to start now with %[2]s processors"},
+	BestChance:        {"best-chance", "best chance of meeting its deadline: %[1]s; expected to end after %[2]s s"},
+	ShortestQueue:     {"shortest-queue", "no cluster is free at once; least work ahead in the queue here: %[1]s processors over"},
 	OnlyChoice:        {"only-choice", "the only cluster that can run it"},
-	NoRoom:            {"no-room", "needs %[1]g processors in one cluster, at most %[2]g are free"},
-	TooManyTries:      {"too-many-tries", "not placed after %[1]g tries, the limit is %[2]g"},
-	NeverFits:         {"never-fits", "needs %[1]g processors, the largest it could ever get is %[2]g"},
+	NoRoom:            {"no-room", "needs %[1]s processors in one cluster, at most %[2]s are free"},
+	TooManyTries:      {"too-many-tries", "not placed after %[1]s tries, the limit is %[2]s"},
+	NeverFits:         {"never-fits", "needs %[1]s processors, the largest it could ever get is %[2]s"},
 	ClaimTaken:        {"claim-taken", "somebody else took the processors before they were claimed; placed again"},
-	ClaimDue:          {"claim-due", "expected to start in %[1]g s: processors claimed now"},
+	ClaimDue:          {"claim-due", "expected to start in %[1]s s: processors claimed now"},
 	ReservedAtOnce:    {"reserved", "the cluster can reserve: processors held from placement on"},
 	AllStaged:         {"all-staged", "all input files have arrived"},
-	AllClaimed:        {"all-claimed", "all %[1]g parts hold their processors"},
-	ClusterStarted:    {"cluster-started", "the cluster started it on %[1]g processors"},
+	AllClaimed:        {"all-claimed", "all %[1]s parts hold their processors"},
+	ClusterStarted:    {"cluster-started", "the cluster started it on %[1]s processors"},
 	NothingToStage:    {"nothing-to-stage", "no input file has to be brought"},
-	MustStage:         {"must-stage", "input files have to be brought, about %[1]g s"},
-	OldestFirst:       {"oldest-first", "oldest running job first: offered all %[1]g that are left"},
-	NewestFirst:       {"newest-first", "newest running job first: asked for %[1]g"},
-	EqualShare:        {"equal-share", "equal share of %[1]g processors among %[2]g jobs"},
-	EqualPartition:    {"equal-partition", "to its equal part of the whole cluster: %[1]g"},
-	Doubled:           {"doubled", "size doubled from %[1]g"},
-	Halved:            {"halved", "size halved from %[1]g"},
-	LargestGain:       {"largest-gain", "predicted to end %[1]g s sooner with %[2]g more processors, the largest gain"},
-	SmallestLoss:      {"smallest-loss", "predicted to end %[1]g s later with %[2]g fewer processors, the smallest loss"},
-	LeftOver:          {"left-over", "nobody gains from these %[1]g processors and nobody else wants them"},
-	MakeRoom:          {"make-room", "room for job %[1]g at the head of the queue: %[2]g processors wanted"},
-	RoomImpossible:    {"room-impossible", "even with all jobs at their minimum there is no room for job %[1]g"},
-	AskedByJob:        {"asked-by-job", "the job itself asked for %[1]g"},
-	NotReleasedInTime: {"not-released-in-time", "did not release %[1]g processors within %[2]g s"},
-	HostLost:          {"host-lost", "%[1]g of its processors failed"},
-	RetriesUsedUp:     {"retries-used-up", "started again %[1]g times already"},
+	MustStage:         {"must-stage", "input files have to be brought, about %[1]s s"},
+	OldestFirst:       {"oldest-first", "oldest running job first: offered all %[1]s that are left"},
+	NewestFirst:       {"newest-first", "newest running job first: asked for %[1]s"},
+	EqualShare:        {"equal-share", "equal share of %[1]s processors among %[2]s jobs"},
+	EqualPartition:    {"equal-partition", "to its equal part of the whole cluster: %[1]s"},
+	Doubled:           {"doubled", "size doubled from %[1]s"},
+	Halved:            {"halved", "size halved from %[1]s"},
+	LargestGain:       {"largest-gain", "predicted to end %[1]s s sooner with %[2]s more processors, the largest gain"},
+	SmallestLoss:      {"smallest-loss", "predicted to end %[1]s s later with %[2]s fewer processors, the smallest loss"},
+	LeftOver:          {"left-over", "nobody gains from these %[1]s processors and nobody else wants them"},
+	MakeRoom:          {"make-room", "room for job %[1]s at the head of the queue: %[2]s processors wanted"},
+	RoomImpossible:    {"room-impossible", "even with all jobs at their minimum there is no room for job %[1]s"},
+	AskedByJob:        {"asked-by-job", "the job itself asked for %[1]s"},
+	NotReleasedInTime: {"not-released-in-time", "did not release %[1]s processors within %[2]s s"},
+	HostLost:          {"host-lost", "%[1]s of its processors failed"},
+	RetriesUsedUp:     {"retries-used-up", "started again %[1]s times already"},
 	ExitedZero:        {"exited-zero", "the program ended by itself"},
-	ExitedNonZero:     {"exited-nonzero", "the program ended with code %[1]g"},
+	ExitedNonZero:     {"exited-nonzero", "the program ended with code %[1]s"},
 	AskedByUser:       {"asked-by-user", "the user asked for it"},
 	SavedItself:       {"saved-itself", "saved and left its processors"},
 	SubmittedByUser:   {"submitted", "submitted"},
-	EarliestEnd:       {"earliest-end", "expected to end soonest here: after %[1]g s"},
-	NeverTogether:     {"never-together", "its %[1]g components, %[2]g processors in all, do not fit together even if the grid is empty"},
-	ReleasedTooFew:    {"released-too-few", "released only %[1]g of the %[2]g processors that it had to"},
-	NotLeftInTime:     {"not-left-in-time", "was told to leave and had not after %[1]g s"},
+	EarliestEnd:       {"earliest-end", "expected to end soonest here: after %[1]s s"},
+	NeverTogether:     {"never-together", "its %[1]s components, %[2]s processors in all, do not fit together even if the grid is empty"},
+	ReleasedTooFew:    {"released-too-few", "released only %[1]s of the %[2]s processors that it had to"},
+	NotLeftInTime:     {"not-left-in-time", "was told to leave and had not after %[1]s s"},
 	ProgramCrashed:    {"program-crashed", "its attempt ended through no fault of its own"},
 	ComesAgain:        {"comes-again", "waits to be placed again"},
 }
@@ -132,5 +136,13 @@ func (r Reason) String() string {
 	if s == "" {
 		return ""
 	}
-	return fmt.Sprintf(s+"%.0[3]s", r.A, r.B, "")
+	return fmt.Sprintf(s+"%.0[3]s", number(r.A), number(r.B), "")
+}
+
+// number writes whole numbers as such, others to three decimals.
+func number(x float64) string {
+	if math.Abs(x) < 1e15 {
+		x = math.Round(x*1000) / 1000
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64)
 }
