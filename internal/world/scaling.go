@@ -48,6 +48,8 @@ const (
 	priorWeight = 0.002
 	fading      = 0.97 // of old errors with each measurement: programs change
 	fewJobs     = 8    // over which means reach back
+	known       = 16   // measurements after which only surprises teach
+	surprise    = 0.03 // relative error of the best curve from which on they do
 )
 
 func newScaling() *Scaling {
@@ -90,6 +92,9 @@ func (s *Scaling) compare(a int, ra float64, b int, rb float64) {
 		return
 	}
 	ratio := math.Log(rb / ra)
+	if e := ratio - math.Log(s.Relative(b)/s.Relative(a)); s.seen >= known && math.Abs(e) < surprise {
+		return
+	}
 	best := 0
 	for i, c := range curves {
 		e := ratio - (c.log(float64(b)) - c.log(float64(a)))

@@ -11,7 +11,7 @@ import (
 // remaining time falls most by it, from the speed-up measured so far. Where
 // shrinking is allowed it also moves processors to where they do more.
 //
-// A remaining time T is judged by its worth T^(-g). With g = 0 (the logarithm)
+// A remaining time T is judged by its worth T^(-g), here 1/⁴√T. With g = 0 (the logarithm)
 // a tenth less of any job counts the same, which shares processors equally
 // among programs that scale alike; with g = 1 only the shortest counts, which
 // lets short jobs go first but uses many processors badly. A quarter was best
@@ -19,12 +19,9 @@ import (
 // shrinking (docs/decisions/0005-marginal.md).
 type Marginal struct{}
 
-const (
-	worthExponent = 0.25
-	// worthMoving is by how much the worth of all jobs must rise before running
-	// jobs are shrunk for others.
-	worthMoving = 0.01
-)
+// worthMoving is by how much the worth of all jobs must rise before running
+// jobs are shrunk for others.
+const worthMoving = 0.03
 
 // candidate is a part that may get processors.
 type candidate struct {
@@ -53,7 +50,7 @@ func candidates(v world.View, parts []*world.Part, base func(*world.Part) int) [
 // time is how long the job will still run if the part has n processors.
 func (c *candidate) time(n int) float64 { return c.work / c.curve.Relative(c.rest+n) }
 
-func worth(t float64) float64 { return math.Pow(t, -worthExponent) }
+func worth(t float64) float64 { return 1 / math.Sqrt(math.Sqrt(t)) }
 
 // look finds the next step up and what each of its processors is worth. Where
 // the program is known to refuse small steps, a larger one is looked at.
