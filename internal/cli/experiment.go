@@ -1,15 +1,107 @@
 package cli
 
 import (
+	"context"
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/experiment/koala"
 )
 
 func (a *app) experimentCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment",
 		Short: "Run an experiment of the papers and write its report",
-		Args:  a.noSuchCommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `Runs an experiment of the papers in the simulator and writes a report: what the
+paper saw, what we see, with figures. The same files and seeds give the same
+report.`,
+		Args: a.noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	cmd.AddCommand(a.koalaCommand())
 	return cmd
+}
+
+type koalaFlags struct {
+	scenarios, out, output string
+	seeds                  int
+	quiet                  bool
+}
+
+func (a *app) koalaCommand() *cobra.Command {
+	f := &koalaFlags{seeds: 4}
+	cmd := &cobra.Command{
+		Use:   "koala",
+		Short: "Malleable jobs on the DAS-3 (papers/001): PRA and PWA with FPSMA and EGS, and all other policies",
+		Long: `Runs the eight runs of the KOALA paper (approaches PRA and PWA, policies FPSMA and
+EGS, all jobs malleable or half of them), and the other policies on the same
+workloads, each with several seeds. Writes koala.md with figures 7 and 8, every
+statement of the paper with what we see, and all numbers.`,
+		Example: `  godwit experiment koala
+  godwit experiment koala --seeds 10 --out /tmp/report -o json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.koala(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.scenarios, "scenarios", "scenarios/koala", "read the four scenario files in `DIR`")
+	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
+	flags.Var(whole(&f.seeds, 1, 1000), "seeds", "make every run with the seeds 1 to this")
+	outputFlag(flags, &f.output)
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not say where the report is")
+	return cmd
+}
+
+// koalaReport is what the command prints for programs.
+type koalaReport struct {
+	Report     string           `json:"report"`
+	Statements []koalaStatement `json:"statements"`
+}
+
+type koalaStatement struct {
+	Name   string `json:"name"`
+	Figure string `json:"figure"`
+	Says   string `json:"says"`
+	Rule   string `json:"rule"`
+	Saw    string `json:"saw"`
+	Wanted bool   `json:"wanted"`
+	Holds  bool   `json:"holds"`
+}
+
+func (a *app) koala(ctx context.Context, f *koalaFlags) error {
+	var seeds []uint64
+	for n := range f.seeds {
+		seeds = append(seeds, uint64(n+1))
+	}
+	r, err := koala.Simulate(ctx, f.scenarios, seeds)
+	if err != nil {
+		return err
+	}
+	path, err := r.Write(f.out)
+	if err != nil {
+		return err
+	}
+	verdicts := r.Check()
+	if f.output == "json" {
+		report := koalaReport{Report: path}
+		for _, v := range verdicts {
+			report.Statements = append(report.Statements, koalaStatement{v.Name, v.Where, v.Says, v.Rule, v.Saw, v.Wanted, v.Holds})
+		}
+		return writeJSON(a.stdout, report)
+	}
+	var b strings.Builder
+	for _, v := range verdicts {
+		fmt.Fprintf(&b, "%-8s fig. %-7s %s\n%25s%s\n", strings.Trim(v.Word(), "*"), v.Where, v.Says, "", v.Saw)
+	}
+	n, all := koala.Count(verdicts, true)
+	fmt.Fprintf(&b, "\n%d of the %d statements that must come out do\n", n, all)
+	if _, err := fmt.Fprint(a.stdout, b.String()); err != nil {
+		return err
+	}
+	if !f.quiet {
+		a.say("written: " + path)
+	}
+	return nil
 }

@@ -1,0 +1,67 @@
+package koala
+
+import (
+	"fmt"
+
+	"github.com/godwit-hpc/godwit/internal/plot"
+	"github.com/godwit-hpc/godwit/internal/sim/chart"
+	"github.com/godwit-hpc/godwit/internal/sim/outcome"
+)
+
+// figure is the six parts of figure 7 (PRA) or 8 (PWA) of the paper. The
+// distributions are over the jobs of all seeds, the courses over time are
+// those of the first seed.
+func (r *Results) figure(ws []Workload) plot.Figure {
+	var list []chart.Run
+	for _, policy := range []string{fpsma, egs} {
+		for _, w := range ws {
+			list = append(list, r.pooled(w, policy))
+		}
+	}
+	parts := []plot.Chart{
+		chart.MeanSizes(list), chart.MaxSizes(list), chart.ExecutionTimes(list),
+		chart.ResponseTimes(list), chart.Used(list), chart.Operations(list),
+	}
+	for i := range parts {
+		parts[i].Title = fmt.Sprintf("(%c) %s", 'a'+i, parts[i].Title)
+	}
+	f := plot.Grid(3, 2, parts...)
+	f.CellWidth, f.CellHeight = 380, 230
+	return f
+}
+
+// pooled is the jobs of all seeds as one run.
+func (r *Results) pooled(w Workload, policy string) chart.Run {
+	run := chart.Run{Name: title(policy) + " on " + w.Name, Procs: r.Procs}
+	for i, one := range r.of(w, policy) {
+		run.Records = append(run.Records, one.Records...)
+		if i == 0 {
+			run.Series = one.Series
+		}
+	}
+	return run
+}
+
+// policyFigure is all policies on all workloads: response times and
+// utilisation.
+func (r *Results) policyFigure() plot.Figure {
+	bars := func(name, label string, unit plot.Unit, of func(*outcome.Summary) float64) plot.Chart {
+		c := plot.Chart{Title: name, YLabel: label, YUnit: unit}
+		for _, w := range Workloads() {
+			c.Categories = append(c.Categories, w.Name)
+		}
+		for _, policy := range Policies() {
+			var heights []float64
+			for _, w := range Workloads() {
+				heights = append(heights, r.mean(w, policy, of))
+			}
+			c.Series = append(c.Series, plot.NewBars(policy, heights))
+		}
+		return c
+	}
+	f := plot.Grid(1, 2,
+		bars("Mean response time", "time from submission to end", plot.Seconds, response),
+		bars("Utilisation", "processors in use", plot.Percent, utilization))
+	f.CellWidth, f.CellHeight = 380, 230
+	return f
+}
