@@ -2,73 +2,54 @@ package platform
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // Load reads the platform file at path. What is wrong with it comes back as a
 // *badinput.Error.
 func Load(path string) (*Platform, error) {
-	data, err := read(path)
-	if err != nil {
-		var pathErr *fs.PathError
-		if errors.As(err, &pathErr) {
-			err = pathErr.Err // the path is in the message already
-		}
-		return nil, &badinput.Error{File: path, Want: "a platform file that can be read", Err: err}
-	}
-	return Parse(path, data)
-}
-
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	data, err := yamlfile.ReadFile(path, "a platform file", maxFileBytes)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	return Parse(path, data)
 }
 
 // Parse reads a platform from memory; name is the file as the user knows it.
 // A text that begins with "<" is SimGrid XML, any other is YAML.
 func Parse(name string, data []byte) (*Platform, error) {
-	r := &report{file: name}
-	if len(data) > maxFileBytes {
-		r.fail(0, "", "", fmt.Sprintf("at most %d MB; this file is larger", maxFileBytes>>20))
-		return nil, r.err
-	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	text := bytes.TrimSpace(data)
-	if len(text) == 0 {
-		r.fail(0, "", "", "a platform description; the file is empty")
-		return nil, r.err
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("<")) {
+		r := &report{file: name}
+		p := parseSimGrid(r, data)
+		if r.err != nil {
+			return nil, r.err
+		}
+		return p.named(name), nil
 	}
-	var p *Platform
-	if text[0] == '<' {
-		p = parseSimGrid(r, data)
-	} else {
-		p = parseYAML(r, data)
+	top, err := yamlfile.Parse(name, "a platform description", data)
+	if err != nil {
+		return nil, err
 	}
-	if r.err != nil {
-		return nil, r.err
-	}
-	if p.Name == "" {
-		base := filepath.Base(name)
-		p.Name = strings.TrimSuffix(base, filepath.Ext(base))
-	}
-	return p, nil
+	return FromYAML(top)
 }
 
-// A report keeps the first thing that is wrong with a file. Readers go on with
-// zero values after it, so that they need not look back after every field;
-// loops ask failed.
+// named gives a platform that does not say its name that of its file.
+func (p *Platform) named(file string) *Platform {
+	if p.Name == "" {
+		base := filepath.Base(file)
+		p.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	return p
+}
+
+// A report keeps the first thing that is wrong with an XML file. Readers go on
+// with zero values after it, so that they need not look back after every
+// attribute; loops ask failed.
 type report struct {
 	file string
 	err  error

@@ -94,6 +94,24 @@ func (p *Platform) Cluster(name string) (int, bool) {
 	return c, ok
 }
 
+// ClusterNames are the names of all clusters, in their order.
+func (p *Platform) ClusterNames() []string {
+	names := make([]string, len(p.Clusters))
+	for i := range names {
+		names[i] = p.Clusters[i].Name
+	}
+	return names
+}
+
+// FreeProblem says what is wrong with keeping so many processors free in the
+// cluster, nothing if all is well: growing must not be ruled out altogether.
+func (c *Cluster) FreeProblem(keep, grow int) string {
+	if keep+grow < c.Procs {
+		return ""
+	}
+	return fmt.Sprintf("keep_free and grow_free together below the %d processors of the cluster, not %d", c.Procs, keep+grow)
+}
+
 // Host finds a host by its name, which is unique over the platform.
 func (p *Platform) Host(name string) (Place, bool) {
 	at, ok := p.hosts[name]

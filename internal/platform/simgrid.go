@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // A simGrid is a SimGrid platform while it is read: first everything that has
@@ -69,7 +71,7 @@ func (g *simGrid) platform(e *element) {
 		return
 	}
 	g.check(e, "version!")
-	if v, ok := parseNumber(e.attrs["version"]); !ok || v < 4 || v >= 5 {
+	if v, ok := yamlfile.ParseNumber(e.attrs["version"]); !ok || v < 4 || v >= 5 {
 		g.wrong(e, "version", "4 or 4.1; simgrid_update_xml converts older files")
 	}
 	for _, child := range e.children {
@@ -115,7 +117,7 @@ func (g *simGrid) misplaced(e *element, where string, known ...string) {
 	case slices.Contains(elementNames, e.name):
 		g.fail(e.line, "<"+e.name+">", "", "nothing of this kind in "+where)
 	default:
-		g.fail(e.line, "<"+e.name+">", "", unknown("element", e.name, known))
+		g.fail(e.line, "<"+e.name+">", "", yamlfile.Unknown("element", e.name, known))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // A quantity is a kind of attribute: what its units are in the unit that we
@@ -75,12 +77,12 @@ func bandwidthUnits() map[string]fraction {
 
 // quantity reads an attribute: above 0, or from 0 if zero is allowed.
 func (x *xmlFile) quantity(e *element, attr string, q quantity, zero bool) float64 {
-	number, unit := splitUnit(strings.TrimSpace(e.attrs[attr]))
+	number, unit := yamlfile.CutUnit(strings.TrimSpace(e.attrs[attr]))
 	scale, known := q.units[unit]
 	if unit == "" {
 		scale, known = q.units[q.base], true
 	}
-	v, ok := parseNumber(number)
+	v, ok := yamlfile.ParseNumber(number)
 	v = v * scale.mul / scale.div
 	if !known || !ok || v < 0 || v > q.most || v == 0 && !zero {
 		x.wrong(e, attr, q.what)

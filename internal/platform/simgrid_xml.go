@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // maxDepth bounds how deep elements nest; zones are walked recursively.
@@ -121,7 +123,7 @@ func (x *xmlFile) check(e *element, known ...string) {
 	}
 	sort.Strings(extra)
 	for _, a := range extra {
-		x.fail(e.line, attribute(e.name, a), "", unknown("attribute", a, known))
+		x.fail(e.line, attribute(e.name, a), "", yamlfile.Unknown("attribute", a, known))
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // A zone is a part of a SimGrid platform with its own way of routing. Its
@@ -187,7 +189,7 @@ func (g *simGrid) speed(e *element) float64 {
 	states := strings.Split(e.attrs["speed"], ",")
 	state := 0
 	if s, ok := e.attrs["pstate"]; ok {
-		v, ok := parseNumber(s)
+		v, ok := yamlfile.ParseNumber(s)
 		state = int(v)
 		if !ok || v < 0 || v >= float64(len(states)) {
 			g.wrong(e, "pstate", fmt.Sprintf("a number from 0 to %d, one of the speeds given", len(states)-1))

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // A starTable is a zone whose members hang on one middle (routing Cluster), by
@@ -65,7 +67,7 @@ func (g *simGrid) readCoords(at point, e *element) {
 	for i := range c {
 		var v float64
 		if ok = len(words) == len(c); ok {
-			v, ok = parseNumber(words[i])
+			v, ok = yamlfile.ParseNumber(words[i])
 		}
 		if !ok || math.Abs(v) > maxMs {
 			g.wrong(e, "coordinates", "three numbers in milliseconds, as in \"25.5 9.4 1.4\"")

@@ -1,12 +1,9 @@
 package platform
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // What a field that is left out means. The link is that of an ordinary switch.
@@ -27,7 +24,7 @@ const (
 
 // A gridFile is a YAML platform while it is read.
 type gridFile struct {
-	yamlFile
+	top   yamlfile.Value
 	p     *Platform
 	specs []clusterSpec
 	wan   *wan
@@ -35,7 +32,7 @@ type gridFile struct {
 	procs int
 }
 
-// parseYAML reads our own form:
+// FromYAML reads a platform in our own form, a whole file or a part of one:
 //
 //	name: das3                  # default: the file's name
 //	routing: tree               # or shortest: of several routes that of least latency
@@ -48,92 +45,71 @@ type gridFile struct {
 //	    link: {mbps: 1000, ms: 0.1}  # each host to the switch; these are the defaults
 //	    local: none             # none | fcfs | easy; default none
 //	    keep_free: 0            # processors always left to local users
+//	    grow_free: 0            # processors that growing leaves free besides
 //	    reserve: false          # the local manager can reserve processors
 //	links:
 //	  - {a: vu, b: delft, mbps: 10000, ms: 0.5}   # ms: default 0
 //	files:
 //	  - {name: engine.db, size: 4G, at: [vu]}
-func parseYAML(r *report, data []byte) *Platform {
-	g := &gridFile{yamlFile: yamlFile{report: r}, p: &Platform{}}
-	top := g.document(data)
-	if top == nil {
-		return nil
-	}
-	var clusters, links, files *yaml.Node
+func FromYAML(top yamlfile.Value) (*Platform, error) {
+	g := &gridFile{top: top, p: &Platform{}}
+	var clusters, links, files yamlfile.Value
 	routing := "tree"
-	keep := func(to **yaml.Node) func(*yaml.Node, string) {
-		return func(n *yaml.Node, _ string) { *to = n }
+	top.Mapping(
+		yamlfile.Set("name", &g.p.Name, yamlfile.Value.Name),
+		yamlfile.Later("clusters", &clusters),
+		yamlfile.Later("links", &links),
+		yamlfile.Later("files", &files),
+		yamlfile.Key("routing", func(v yamlfile.Value) { routing = v.Choice("tree", "shortest") }),
+	).Need("clusters", "a list of clusters")
+	if !g.failed() {
+		g.readClusters(clusters)
 	}
-	g.mapping(top, "",
-		field{"name", func(n *yaml.Node, path string) { g.p.Name = g.name(n, path) }},
-		field{"clusters", keep(&clusters)},
-		field{"links", keep(&links)},
-		field{"files", keep(&files)},
-		field{"routing", func(n *yaml.Node, path string) { routing = g.choice(n, path, "tree", "shortest") }},
-	)
-	if clusters == nil {
-		g.fail(top.Line, "clusters", "", "a list of clusters; it is missing")
+	if !g.failed() {
+		g.readLinks(links, routing == "tree")
+	}
+	if !g.failed() {
+		g.readFiles(files)
 	}
 	if g.failed() {
-		return nil
-	}
-	g.readClusters(clusters)
-	g.readLinks(links, routing == "tree")
-	g.readFiles(files)
-	if g.failed() {
-		return nil
+		return nil, top.Err()
 	}
 	g.p.router = g.wan
-	return g.p
+	return g.p.named(top.File()), nil
 }
 
-func (g *gridFile) choice(n *yaml.Node, path string, from ...string) string {
-	want := "one of " + strings.Join(from, ", ")
-	s := g.scalar(n, path, want)
-	if !slices.Contains(from, s) {
-		g.fail(n.Line, path, s, want)
-		return ""
-	}
-	return s
-}
+func (g *gridFile) failed() bool { return g.top.Failed() }
 
-// blank tells a field that is left out or left empty.
-func blank(n *yaml.Node) bool { return n == nil || n.Tag == "!!null" }
-
-func (g *gridFile) readLinks(n *yaml.Node, tree bool) {
+func (g *gridFile) readLinks(v yamlfile.Value, tree bool) {
 	g.wan = newWAN(len(g.p.Clusters))
-	if g.failed() {
-		return
-	}
-	if !blank(n) {
-		for i, item := range g.list(n, "links", "{a, b, mbps, ms}") {
-			if g.readLink(item, fmt.Sprintf("links[%d]", i), tree); g.failed() {
-				return
-			}
+	if v.Kind() != yamlfile.Blank {
+		for item := range v.List("{a, b, mbps, ms}") {
+			g.readLink(item, tree)
 		}
 	}
-	g.addHostLinks()
+	if !g.failed() {
+		g.addHostLinks()
+	}
 }
 
-func (g *gridFile) readLink(n *yaml.Node, path string, tree bool) {
-	var a, b string
+func (g *gridFile) readLink(v yamlfile.Value, tree bool) {
+	var from, to int
 	var mbps, ms float64
-	g.mapping(n, path,
-		field{"a", func(n *yaml.Node, path string) { a = g.scalar(n, path, "the name of a cluster") }},
-		field{"b", func(n *yaml.Node, path string) { b = g.scalar(n, path, "the name of a cluster") }},
-		field{"mbps", func(n *yaml.Node, path string) { mbps = g.number(n, path, false, maxMbps) }},
-		field{"ms", func(n *yaml.Node, path string) { ms = g.number(n, path, true, maxMs) }},
+	found := v.Mapping(
+		yamlfile.Set("a", &from, g.cluster),
+		yamlfile.Set("b", &to, g.cluster),
+		yamlfile.Key("mbps", func(v yamlfile.Value) { mbps = v.Positive(maxMbps) }),
+		yamlfile.Key("ms", func(v yamlfile.Value) { ms = v.Number(0, maxMs) }),
 	)
-	line := g.open(n).Line
-	from, to := g.end(line, path+".a", a), g.end(line, path+".b", b)
-	if mbps == 0 {
-		g.fail(line, path+".mbps", "", "the rate of the link in Mbit/s; it is missing")
-	}
+	found.Need("a", "the name of a cluster")
+	found.Need("b", "the name of a cluster")
+	found.Need("mbps", "the rate of the link in Mbit/s")
 	if g.failed() {
 		return
 	}
+	a, b := g.p.Clusters[from].Name, g.p.Clusters[to].Name
 	if problem := g.wan.problem(from, to, tree, g.p.Clusters); problem != "" {
-		g.fail(line, path, a+"-"+b, problem)
+		v.Fail(a+"-"+b, problem)
 		return
 	}
 	g.wan.connect(from, to, ms, len(g.p.Links))
@@ -142,74 +118,59 @@ func (g *gridFile) readLink(n *yaml.Node, path string, tree bool) {
 		Link{Name: b + ">" + a, Mbps: mbps, Ms: ms, Shared: true})
 }
 
-// end is the cluster at one end of a link.
-func (g *gridFile) end(line int, path, name string) int {
+// cluster reads the name of a cluster of this platform.
+func (g *gridFile) cluster(v yamlfile.Value) int {
+	name := v.Text("the name of a cluster")
 	c, ok := g.p.clusters[name]
-	switch {
-	case name == "":
-		g.fail(line, path, "", "the name of a cluster; it is missing")
-	case !ok:
-		g.fail(line, path, name, unknown("cluster", name, g.clusterNames()))
+	if !ok {
+		v.Wrong(yamlfile.Unknown("cluster", name, g.p.ClusterNames()))
 	}
 	return c
 }
 
-func (g *gridFile) clusterNames() []string {
-	s := make([]string, len(g.p.Clusters))
-	for i := range s {
-		s[i] = g.p.Clusters[i].Name
-	}
-	return s
-}
-
-func (g *gridFile) readFiles(n *yaml.Node) {
-	if g.failed() || blank(n) {
+func (g *gridFile) readFiles(v yamlfile.Value) {
+	if v.Kind() == yamlfile.Blank {
 		return
 	}
 	seen := map[string]bool{}
-	for i, item := range g.list(n, "files", "{name, size, at}") {
-		path := fmt.Sprintf("files[%d]", i)
-		f := g.readFile(item, path)
-		line := g.open(item).Line
-		switch {
-		case g.failed():
-			return
-		case f.Name == "":
-			g.fail(line, path+".name", "", "the file's name; it is missing")
-		case seen[f.Name]:
-			g.fail(line, path+".name", f.Name, "a name that no other file has; list all its clusters in one at")
-		case f.Bytes < 0:
-			g.fail(line, path+".size", "", "the file's size; it is missing")
-		case len(f.At) == 0:
-			g.fail(line, path+".at", "", "the clusters that hold the file; none is named")
-		}
+	for item := range v.List("{name, size, at}") {
+		f := g.readFile(item, seen)
 		seen[f.Name] = true
 		g.p.Files = append(g.p.Files, f)
 	}
 }
 
-func (g *gridFile) readFile(n *yaml.Node, path string) File {
-	f := File{Bytes: -1}
-	named := map[int]bool{}
-	g.mapping(n, path,
-		field{"name", func(n *yaml.Node, path string) { f.Name = g.scalar(n, path, "the file's name") }},
-		field{"size", func(n *yaml.Node, path string) { f.Bytes = g.size(n, path, 0) }},
-		field{"at", func(n *yaml.Node, path string) {
-			for i, item := range g.list(n, path, "clusters") {
-				at := path + "[" + strconv.Itoa(i) + "]"
-				name := g.scalar(item, at, "the name of a cluster")
-				c := g.end(item.Line, at, name)
-				if g.failed() {
-					return
-				}
-				if named[c] {
-					g.fail(item.Line, at, name, "each cluster once")
-				}
-				named[c] = true
-				f.At = append(f.At, c)
-			}
-		}},
+func (g *gridFile) readFile(v yamlfile.Value, seen map[string]bool) File {
+	var f File
+	found := v.Mapping(
+		yamlfile.Key("name", func(v yamlfile.Value) { f.Name = v.Text("the file's name") }),
+		yamlfile.Key("size", func(v yamlfile.Value) { f.Bytes = v.Size(0) }),
+		yamlfile.Set("at", &f.At, g.sites),
 	)
-	slices.Sort(f.At)
+	switch {
+	case f.Name == "":
+		found.Fail("name", "", "the file's name; it is missing")
+	case seen[f.Name]:
+		found.Fail("name", f.Name, "a name that no other file has; list all its clusters in one at")
+	}
+	found.Need("size", "the file's size")
+	if len(f.At) == 0 {
+		found.Fail("at", "", "the clusters that hold the file; none is named")
+	}
 	return f
+}
+
+// sites reads the clusters that hold a file.
+func (g *gridFile) sites(v yamlfile.Value) (at []int) {
+	named := map[int]bool{}
+	for item := range v.List("clusters") {
+		c := g.cluster(item)
+		if named[c] {
+			item.Wrong("each cluster once")
+		}
+		named[c] = true
+		at = append(at, c)
+	}
+	slices.Sort(at)
+	return at
 }

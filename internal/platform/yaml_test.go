@@ -20,6 +20,7 @@ clusters:
     link: {mbps: 100, ms: 0.2}
     local: easy
     keep_free: 3
+    grow_free: 2
     reserve: true
   - name: utk
     cores: 4
@@ -37,7 +38,7 @@ files:
 
 func TestEveryFieldOfTheYAMLIsRead(t *testing.T) {
 	p := mustParse(t, everything)
-	uh := Cluster{Name: "uh", Procs: 12, Local: LocalEASY, KeepFree: 3, Reserves: true}
+	uh := Cluster{Name: "uh", Procs: 12, Local: LocalEASY, KeepFree: 3, GrowFree: 2, Reserves: true}
 	for i := range 6 {
 		uh.Hosts = append(uh.Hosts, Host{fmt.Sprintf("uh%d", i+1), 2, 1.5, 4 << 30})
 	}
@@ -87,22 +88,6 @@ func TestBlankListsAreEmptyOnes(t *testing.T) {
 	p := mustParse(t, "clusters: [{name: a, hosts: 1}]\nlinks:\nfiles:\n")
 	if len(p.Files) != 0 || len(p.Links) != 2 {
 		t.Errorf("%d files, %d links", len(p.Files), len(p.Links))
-	}
-}
-
-func TestSizesHaveTheUnitsOfBatchSystems(t *testing.T) {
-	for s, want := range map[string]int64{
-		"4096": 4096, "4G": 4 << 30, "4Gi": 4 << 30, "4GiB": 4 << 30, "4GB": 4e9, "0.5K": 512, "1.5 M": 3 << 19,
-		"1e3": 1000, "1E3kB": 1e6,
-	} {
-		if got, ok := parseSize(s); !ok || got != want {
-			t.Errorf("%q is %d, %v; want %d", s, got, ok, want)
-		}
-	}
-	for _, s := range []string{"", "G", "-1", "4X", "1e99", "nan", "inf", "0x10", "1_000", "4 G B", "2000P"} {
-		if got, ok := parseSize(s); ok {
-			t.Errorf("%q is taken as %d", s, got)
-		}
 	}
 }
 

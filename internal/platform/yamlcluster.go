@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // A clusterSpec is a cluster while it is read: hosts can only be made once all
@@ -14,31 +14,24 @@ import (
 type clusterSpec struct {
 	Cluster
 	line     int
-	hosts    *yaml.Node
+	hosts    yamlfile.Value
 	each     Host // what a host is unless it says otherwise
 	mbps, ms float64
 }
 
-func (g *gridFile) readClusters(n *yaml.Node) {
-	items := g.list(n, "clusters", "clusters")
-	if len(items) == 0 {
-		g.fail(n.Line, "clusters", "", "at least one cluster; the list is empty")
-		return
-	}
-	g.p.clusters = make(map[string]int, len(items))
-	for i, item := range items {
-		path := fmt.Sprintf("clusters[%d]", i)
-		c := g.readCluster(item, path)
-		if g.failed() {
-			return
-		}
-		if other, ok := g.p.clusters[c.Name]; ok {
-			g.fail(c.line, path+".name", c.Name, fmt.Sprintf("a name that no other cluster has; that of line %d has it", g.specs[other].line))
-			return
-		}
-		g.p.clusters[c.Name] = i
+func (g *gridFile) readClusters(v yamlfile.Value) {
+	g.p.clusters = make(map[string]int, v.Len())
+	for item := range v.List("clusters") {
+		c := g.readCluster(item)
+		g.p.clusters[c.Name] = len(g.specs)
 		g.specs = append(g.specs, c)
 		g.p.Clusters = append(g.p.Clusters, c.Cluster)
+	}
+	if len(g.specs) == 0 {
+		v.Fail("", "at least one cluster; the list is empty")
+	}
+	if g.failed() {
+		return
 	}
 	g.p.hosts = make(map[string]Place, g.hosts)
 	for c := range g.specs {
@@ -48,103 +41,101 @@ func (g *gridFile) readClusters(n *yaml.Node) {
 	}
 }
 
-func (g *gridFile) readCluster(n *yaml.Node, path string) clusterSpec {
-	n = g.open(n)
-	c := clusterSpec{line: n.Line, mbps: defaultMbps, ms: defaultMs}
+func (g *gridFile) readCluster(v yamlfile.Value) clusterSpec {
+	c := clusterSpec{line: v.Line(), mbps: defaultMbps, ms: defaultMs}
 	c.each = Host{Cores: defaultCores, Speed: defaultSpeed}
-	var keepFree *yaml.Node
-	fields := []field{
-		{"name", func(n *yaml.Node, path string) { c.Name = g.name(n, path) }},
-		{"hosts", func(n *yaml.Node, _ string) { c.hosts = n }},
+	var keepFree, growFree yamlfile.Value
+	fields := []yamlfile.Field{
+		yamlfile.Set("name", &c.Name, yamlfile.Value.Name),
+		yamlfile.Later("hosts", &c.hosts),
 	}
-	fields = append(fields, g.hostFields(&c.each)...)
+	fields = append(fields, hostFields(&c.each)...)
 	fields = append(fields,
-		field{"link", func(n *yaml.Node, path string) { g.readHostLink(n, path, &c) }},
-		field{"local", func(n *yaml.Node, path string) {
-			c.Local, _ = ParseLocal(g.choice(n, path, localNames[:]...))
-		}},
-		field{"keep_free", func(n *yaml.Node, _ string) { keepFree = n }},
-		field{"reserve", func(n *yaml.Node, path string) { c.Reserves = g.boolean(n, path) }},
+		yamlfile.Key("link", func(v yamlfile.Value) { c.readLink(v) }),
+		yamlfile.Key("local", func(v yamlfile.Value) { c.Local, _ = ParseLocal(v.Choice(localNames[:]...)) }),
+		yamlfile.Later("keep_free", &keepFree),
+		yamlfile.Later("grow_free", &growFree),
+		yamlfile.Set("reserve", &c.Reserves, yamlfile.Value.Bool),
 	)
-	g.mapping(n, path, fields...)
-	if c.Name == "" {
-		g.fail(n.Line, path+".name", "", "the cluster's name; it is missing")
-	}
-	if c.hosts == nil {
-		g.fail(n.Line, path+".hosts", "", "a number of hosts, or a list of {name, cores, speed, memory}; it is missing")
+	found := v.Mapping(fields...)
+	found.Need("name", "the cluster's name")
+	found.Need("hosts", wantHosts)
+	if other, ok := g.p.clusters[c.Name]; ok {
+		found.Fail("name", c.Name, fmt.Sprintf("a name that no other cluster has; that of line %d has it", g.specs[other].line))
 	}
 	if g.failed() {
 		return c
 	}
-	g.readHosts(&c, path+".hosts")
-	if keepFree != nil && !g.failed() {
-		c.KeepFree = g.whole(keepFree, path+".keep_free", 0, c.Procs)
+	g.readHosts(&c)
+	if keepFree.Given() && !g.failed() {
+		c.KeepFree = keepFree.Whole(0, c.Procs-1)
+	}
+	if growFree.Given() && !g.failed() {
+		c.GrowFree = growFree.Whole(0, c.Procs-1)
+		if problem := c.FreeProblem(c.KeepFree, c.GrowFree); problem != "" {
+			growFree.Wrong(problem)
+		}
 	}
 	return c
 }
 
-func (g *gridFile) readHostLink(n *yaml.Node, path string, c *clusterSpec) {
-	g.mapping(n, path,
-		field{"mbps", func(n *yaml.Node, path string) { c.mbps = g.number(n, path, false, maxMbps) }},
-		field{"ms", func(n *yaml.Node, path string) { c.ms = g.number(n, path, true, maxMs) }})
+func (c *clusterSpec) readLink(v yamlfile.Value) {
+	v.Mapping(
+		yamlfile.Key("mbps", func(v yamlfile.Value) { c.mbps = v.Positive(maxMbps) }),
+		yamlfile.Key("ms", func(v yamlfile.Value) { c.ms = v.Number(0, maxMs) }),
+	)
 }
 
 // hostFields are those that a host may set for itself and a cluster for all of
 // its hosts.
-func (g *gridFile) hostFields(h *Host) []field {
-	return []field{
-		{"cores", func(n *yaml.Node, path string) { h.Cores = g.whole(n, path, 1, maxCores) }},
-		{"speed", func(n *yaml.Node, path string) { h.Speed = g.number(n, path, false, maxSpeed) }},
-		{"memory", func(n *yaml.Node, path string) { h.Memory = g.size(n, path, 1) }},
+func hostFields(h *Host) []yamlfile.Field {
+	return []yamlfile.Field{
+		yamlfile.Key("cores", func(v yamlfile.Value) { h.Cores = v.Whole(1, maxCores) }),
+		yamlfile.Key("speed", func(v yamlfile.Value) { h.Speed = v.Positive(maxSpeed) }),
+		yamlfile.Key("memory", func(v yamlfile.Value) { h.Memory = v.Size(1) }),
 	}
 }
 
+const wantHosts = "a number of hosts, or a list of {name, cores, speed, memory}"
+
 // readHosts reads a number of equal hosts, or a list of hosts.
-func (g *gridFile) readHosts(c *clusterSpec, path string) {
-	n := g.open(c.hosts)
-	if n.Kind == yaml.MappingNode || n.Tag == "!!null" {
-		g.fail(n.Line, path, show(n), "a number of hosts, or a list of {name, cores, speed, memory}")
-		return
-	}
-	if n.Kind != yaml.SequenceNode {
-		count := g.whole(n, path, 1, maxHosts)
-		if g.count(n, path, count, count*c.each.Cores); g.failed() {
+func (g *gridFile) readHosts(c *clusterSpec) {
+	v := c.hosts
+	switch v.Kind() {
+	case yamlfile.Scalar:
+		n := v.Whole(1, maxHosts)
+		g.count(v, n, n*c.each.Cores)
+		if g.failed() {
 			return
 		}
-		c.Procs = count * c.each.Cores
-		c.Hosts = make([]Host, count)
-		for i := range c.Hosts {
-			c.Hosts[i] = c.each
+		c.Procs = n * c.each.Cores
+		c.Hosts = slices.Repeat([]Host{c.each}, n)
+	case yamlfile.List:
+		c.Hosts = make([]Host, 0, v.Len())
+		for item := range v.List(wantHosts) {
+			h := c.each
+			item.Mapping(append([]yamlfile.Field{yamlfile.Set("name", &h.Name, yamlfile.Value.Name)}, hostFields(&h)...)...)
+			g.count(item, 1, h.Cores)
+			c.Procs += h.Cores
+			c.Hosts = append(c.Hosts, h)
 		}
-		return
-	}
-	if len(n.Content) == 0 {
-		g.fail(n.Line, path, "", "at least one host; the list is empty")
-		return
-	}
-	c.Hosts = make([]Host, 0, len(n.Content))
-	for i, item := range n.Content {
-		h := c.each
-		at := path + "[" + strconv.Itoa(i) + "]"
-		fields := append([]field{{"name", func(n *yaml.Node, path string) { h.Name = g.name(n, path) }}}, g.hostFields(&h)...)
-		g.mapping(item, at, fields...)
-		if g.count(item, at, 1, h.Cores); g.failed() {
-			return
+		if v.Len() == 0 {
+			v.Fail("", "at least one host; the list is empty")
 		}
-		c.Procs += h.Cores
-		c.Hosts = append(c.Hosts, h)
+	default:
+		v.Wrong(wantHosts)
 	}
 }
 
 // count adds to the totals that the limits are about.
-func (g *gridFile) count(n *yaml.Node, path string, hosts, procs int) {
+func (g *gridFile) count(v yamlfile.Value, hosts, procs int) {
 	g.hosts += hosts
 	g.procs += procs
 	if g.hosts > maxHosts {
-		g.fail(n.Line, path, show(n), fmt.Sprintf("at most %d hosts in all clusters together", maxHosts))
+		v.Wrong(fmt.Sprintf("at most %d hosts in all clusters together", maxHosts))
 	}
 	if g.procs > maxProcessors {
-		g.fail(n.Line, path, show(n), fmt.Sprintf("at most %d processors in all clusters together", maxProcessors))
+		v.Wrong(fmt.Sprintf("at most %d processors in all clusters together", maxProcessors))
 	}
 }
 
@@ -169,7 +160,7 @@ func (g *gridFile) nameHosts(c int) {
 		}
 		from = ends[i]
 		if other, ok := g.p.hosts[hosts[i].Name]; ok {
-			g.fail(g.specs[c].hosts.Line, fmt.Sprintf("clusters[%d].hosts", c), hosts[i].Name, fmt.Sprintf(
+			g.specs[c].hosts.Fail(hosts[i].Name, fmt.Sprintf(
 				"a name that no other host has; a host of cluster %s has it", g.specs[other.Cluster].Name))
 			return
 		}
