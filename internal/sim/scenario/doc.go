@@ -24,6 +24,7 @@ type Scenario struct {
 	Seed       uint64 // 1 unless the file says otherwise
 	Policy     Policy
 	KeepFree   []int // of each cluster, what is left to its own users
+	GrowFree   []int // of each cluster, what growing leaves free besides
 	Workload   *workload.Spec
 	Trace      *workload.TraceOptions
 	Background []Background

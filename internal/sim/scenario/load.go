@@ -1,21 +1,11 @@
 package scenario
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"go.yaml.in/yaml/v3"
-
-	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/platform"
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 const maxFileBytes = 16 << 20
@@ -27,9 +17,9 @@ func Load(path string) (*Scenario, error) { return LoadOn(path, nil) }
 // LoadOn is Load with another platform in place of the one that the file
 // names; nil leaves that.
 func LoadOn(path string, on *platform.Platform) (*Scenario, error) {
-	data, err := read(path)
+	data, err := yamlfile.ReadFile(path, "a scenario file", maxFileBytes)
 	if err != nil {
-		return nil, &badinput.Error{File: path, Want: "a scenario file that can be read", Err: cause(err)}
+		return nil, err
 	}
 	return Parse(path, data, on)
 }
@@ -38,14 +28,13 @@ func LoadOn(path string, on *platform.Platform) (*Scenario, error) {
 // to which the paths in it are relative. With a platform given, that of the
 // file is not looked at.
 func Parse(name string, data []byte, on *platform.Platform) (*Scenario, error) {
-	r := &reader{document: document{file: name}, data: data, s: &Scenario{File: name, Platform: on, Seed: 1}}
-	if len(data) > maxFileBytes {
-		r.fail(0, "", "", fmt.Sprintf("at most %d MB; this file is larger", maxFileBytes>>20))
-		return nil, r.err
+	top, err := yamlfile.Parse(name, "a scenario", data)
+	if err != nil {
+		return nil, err
 	}
-	r.scenario()
-	if r.err != nil {
-		return nil, r.err
+	r := &reader{top: top, s: &Scenario{File: name, Platform: on, Seed: 1}}
+	if r.scenario(); r.failed() {
+		return nil, top.Err()
 	}
 	if r.s.Name == "" {
 		base := filepath.Base(name)
@@ -54,169 +43,110 @@ func Parse(name string, data []byte, on *platform.Platform) (*Scenario, error) {
 	return r.s, nil
 }
 
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // only read from
-	return io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-}
-
-// cause is err without the path, which the message has already.
-func cause(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		return pathErr.Err
-	}
-	return err
-}
-
 // reader is a scenario while it is read.
 type reader struct {
-	document
-	data []byte
-	s    *Scenario
+	top yamlfile.Value
+	s   *Scenario
 }
+
+func (r *reader) failed() bool { return r.top.Failed() }
 
 // scenario reads the top of the file. The platform comes first whatever the
 // order of the fields, because the others name its clusters.
 func (r *reader) scenario() {
-	top := r.top(r.data)
-	if top == nil {
-		return
-	}
-	later := map[string]*yaml.Node{}
-	keep := func(name string) field {
-		return field{name, func(n *yaml.Node, _ string) {
-			if n.Tag != "!!null" {
-				later[name] = n
-			}
-		}}
-	}
-	lines := r.mapping(top, "",
-		field{"name", func(n *yaml.Node, path string) { r.s.Name = r.scalar(n, path, "a name") }},
-		keep("platform"),
-		field{"seed", func(n *yaml.Node, path string) { r.s.Seed = uint64(r.whole(n, path, 0, 1<<53)) }},
-		keep("policy"), keep("keep_free"), keep("workload"), keep("trace"),
-		keep("background"), keep("failures"), keep("links"), keep("expect"),
+	var on, policy, keepFree, growFree, workload, trace, background, failures, links, expect yamlfile.Value
+	found := r.top.Mapping(
+		yamlfile.Key("name", func(v yamlfile.Value) { r.s.Name = v.Text("a name") }),
+		yamlfile.Later("platform", &on),
+		yamlfile.Key("seed", func(v yamlfile.Value) { r.s.Seed = uint64(v.Whole(0, 1<<53)) }),
+		yamlfile.Later("policy", &policy),
+		yamlfile.Later("keep_free", &keepFree),
+		yamlfile.Later("grow_free", &growFree),
+		yamlfile.Later("workload", &workload),
+		yamlfile.Later("trace", &trace),
+		yamlfile.Later("background", &background),
+		yamlfile.Later("failures", &failures),
+		yamlfile.Later("links", &links),
+		yamlfile.Later("expect", &expect),
 	)
 	if r.failed() {
 		return
 	}
-	r.platform(later["platform"], after(top, "platform"), lines[""])
+	r.platform(on, found)
+	if !r.failed() {
+		r.thresholds(keepFree, growFree)
+	}
 	for _, part := range []struct {
-		name string
-		read func(n *yaml.Node)
+		v    yamlfile.Value
+		read func(yamlfile.Value)
 	}{
-		{"policy", r.policy}, {"keep_free", r.keepFree}, {"workload", r.workload}, {"trace", r.trace},
-		{"background", r.background}, {"failures", r.failures}, {"links", r.links}, {"expect", r.expect},
+		{policy, r.policy}, {workload, r.workload}, {trace, r.trace},
+		{background, r.background}, {failures, r.failures}, {links, r.links}, {expect, r.expect},
 	} {
-		if n := later[part.name]; n != nil && !r.failed() {
-			part.read(n)
+		if part.v.Kind() != yamlfile.Blank && !r.failed() {
+			part.read(part.v)
 		}
 	}
-	if (later["workload"] == nil) == (later["trace"] == nil) {
-		r.fail(lines[""], "workload", "", "either workload or trace, to say which jobs are run")
+	if (r.s.Workload == nil) == (r.s.Trace == nil) {
+		found.Fail("workload", "", "either workload or trace, to say which jobs are run")
 	}
 }
 
-func (r *reader) expect(n *yaml.Node) {
-	if r.open(n).Kind != yaml.SequenceNode {
-		r.s.Expect = []string{strings.TrimSpace(r.scalar(n, "expect", "a text"))}
+func (r *reader) expect(v yamlfile.Value) {
+	add := func(v yamlfile.Value) { r.s.Expect = append(r.s.Expect, strings.TrimSpace(v.Text("a text"))) }
+	if v.Kind() != yamlfile.List {
+		add(v)
 		return
 	}
-	r.list(n, "expect", "texts", func(n *yaml.Node, path string) {
-		r.s.Expect = append(r.s.Expect, strings.TrimSpace(r.scalar(n, path, "a text")))
-	})
+	for item := range v.List("texts") {
+		add(item)
+	}
 }
 
-// platform reads the platform that the file names or contains. end is where
-// the next field begins, nil at the end of the file.
-func (r *reader) platform(n, end *yaml.Node, line int) {
+// platform reads the platform that the file names or contains.
+func (r *reader) platform(v yamlfile.Value, found yamlfile.Found) {
+	const want = "a platform file, or a platform written out"
+	var err error
 	switch {
 	case r.s.Platform != nil:
-	case n == nil:
-		r.fail(line, "platform", "", "a platform file, or a platform written out; it is missing")
-	case r.open(n).Kind == yaml.MappingNode:
-		p, err := platform.Parse(r.file, r.cut(r.open(n), end))
-		r.adopt(err, n.Line, "platform")
-		r.s.Platform = p
+	case v.Kind() == yamlfile.Blank:
+		found.Fail("platform", "", want+"; it is missing")
+	case v.Kind() == yamlfile.Mapping:
+		r.s.Platform, err = platform.FromYAML(v)
 	default:
-		r.platformFile(n)
+		if path := v.ExistingFile(want); !r.failed() {
+			r.s.Platform, err = platform.Load(path)
+		}
 	}
-	if p := r.s.Platform; p != nil {
-		for i := range p.Clusters {
-			r.s.KeepFree = append(r.s.KeepFree, p.Clusters[i].KeepFree)
+	r.top.Adopt(err)
+}
+
+// thresholds takes what is left free in each cluster from the platform, and
+// from this file where it says otherwise.
+func (r *reader) thresholds(keep, grow yamlfile.Value) {
+	clusters := r.s.Platform.Clusters
+	for i := range clusters {
+		r.s.KeepFree = append(r.s.KeepFree, clusters[i].KeepFree)
+		r.s.GrowFree = append(r.s.GrowFree, clusters[i].GrowFree)
+	}
+	last := make([]yamlfile.Value, len(clusters)) // word on each cluster
+	r.threshold(keep, r.s.KeepFree, last)
+	r.threshold(grow, r.s.GrowFree, last)
+	for i, v := range last {
+		if problem := clusters[i].FreeProblem(r.s.KeepFree[i], r.s.GrowFree[i]); problem != "" && v.Given() {
+			v.Wrong(problem)
 		}
 	}
 }
 
-func (r *reader) platformFile(n *yaml.Node) {
-	path := r.path(n, "platform", "a platform file, or a platform written out")
-	if r.failed() {
+func (r *reader) threshold(v yamlfile.Value, free []int, last []yamlfile.Value) {
+	if v.Kind() == yamlfile.Blank {
 		return
 	}
-	p, err := platform.Load(path)
-	r.adopt(err, n.Line, "platform")
-	r.s.Platform = p
-}
-
-// path is a file that is named relative to this one, and can be opened.
-func (r *reader) path(n *yaml.Node, field, want string) string {
-	name := r.scalar(n, field, want)
-	if r.failed() {
-		return ""
-	}
-	path := name
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(r.file), path)
-	}
-	if _, err := os.Stat(path); err != nil || name == "" {
-		bad := &badinput.Error{File: r.file, Line: n.Line, Field: field, Value: name, Want: want}
-		if err != nil {
-			bad.Err = cause(err)
-		}
-		r.err = bad
-	}
-	return path
-}
-
-// after is the key that follows the named one in the top mapping.
-func after(top *yaml.Node, name string) *yaml.Node {
-	for i := 0; i+2 < len(top.Content); i += 2 {
-		if top.Content[i].Value == name {
-			return top.Content[i+2]
+	for name, n := range v.Entries("a mapping of clusters to numbers of processors") {
+		if c := r.cluster(name); !r.failed() {
+			free[c] = n.Whole(0, r.s.Platform.Clusters[c].Procs-1)
+			last[c] = n
 		}
 	}
-	return nil
-}
-
-// cut is the text of a mapping within the file, up to where the next field
-// begins, with blank lines before it so that mistakes are found in the lines
-// in which they stand.
-func (r *reader) cut(n, end *yaml.Node) []byte {
-	lines := bytes.SplitAfter(r.data, []byte("\n"))
-	last := len(lines)
-	if end != nil {
-		last = end.Line - 1
-	}
-	blank := bytes.Repeat([]byte("\n"), n.Line-1)
-	if last < n.Line || !plainLines(r.data) {
-		// All in one line, as in {platform: {…}, trace: {…}}, or in lines that
-		// cannot be found again: written anew, which loses places in it.
-		text, err := yaml.Marshal(n)
-		r.adopt(err, n.Line, "platform")
-		return append(blank, text...)
-	}
-	text := bytes.Join(lines[n.Line-1:last], nil)
-	indent := min(n.Column-1, len(text))
-	return slices.Concat(blank, bytes.Repeat([]byte(" "), indent), text[indent:])
-}
-
-// plainLines says whether the lines of data are what YAML takes them for, which
-// knows more ends of lines than "\n" and "\r\n", and more encodings than one.
-func plainLines(data []byte) bool {
-	text := strings.ReplaceAll(string(data), "\r\n", "\n")
-	return utf8.ValidString(text) && !strings.ContainsAny(text, "\r\u0085\u2028\u2029\ufeff")
 }

@@ -3,148 +3,134 @@ package scenario
 import (
 	"strconv"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/sim/app"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // program reads one of the applications of a workload.
-func (r *reader) program(n *yaml.Node, path string, rigidSize int) workload.Program {
+func (r *reader) program(v yamlfile.Value, rigidSize int) workload.Program {
 	a := &app.App{}
 	p := workload.Program{App: a, Weight: 1, RigidSize: rigidSize}
 	var whole core.Component
 	var times *app.Table
-	fields := []field{
-		{"name", func(n *yaml.Node, path string) { a.Name = r.scalar(n, path, "the application's name") }},
-		{"share", func(n *yaml.Node, path string) { p.Weight = r.number(n, path, 0, maxFactor) }},
-		{"time", func(n *yaml.Node, path string) { times = r.table(n, path) }},
-		{"work", func(n *yaml.Node, path string) { p.Work = r.above(n, path).Seconds() }},
-		{"speedup", func(n *yaml.Node, path string) { a.Speedup = r.speedup(n, path) }},
-		{"accept", func(n *yaml.Node, path string) { a.Accept = r.accept(n, path) }},
-		{"resize", func(n *yaml.Node, path string) { a.Resize = r.duration(n, path) }},
-		{"rigid_size", func(n *yaml.Node, path string) { p.RigidSize = r.whole(n, path, 1, maxSize) }},
-		{"components", func(n *yaml.Node, path string) { p.Components = r.components(n, path) }},
+	fields := []yamlfile.Field{
+		yamlfile.Key("name", func(v yamlfile.Value) { a.Name = v.Text("the application's name") }),
+		yamlfile.Key("share", func(v yamlfile.Value) { p.Weight = v.Number(0, maxFactor) }),
+		yamlfile.Set("time", &times, r.table),
+		yamlfile.Key("work", func(v yamlfile.Value) { p.Work = v.PositiveDuration().Seconds() }),
+		yamlfile.Set("speedup", &a.Speedup, r.speedup),
+		yamlfile.Set("accept", &a.Accept, r.accept),
+		yamlfile.Set("resize", &a.Resize, yamlfile.Value.Duration),
+		yamlfile.Key("rigid_size", func(v yamlfile.Value) { p.RigidSize = v.Whole(1, maxSize) }),
+		yamlfile.Set("components", &p.Components, r.components),
 	}
-	lines := r.mapping(n, path, append(fields, r.componentFields(&whole)...)...)
+	found := v.Mapping(append(fields, r.componentFields(&whole)...)...)
 	if r.failed() {
 		return p
 	}
-	line := lines[""]
 	if p.Components == nil {
-		r.needSizes(lines, path)
+		needSizes(found)
 		p.Components = []core.Component{whole}
-		r.fits(whole, line, path)
+		r.fits(whole, found)
 	} else {
-		r.noSizes(lines, path)
+		noSizes(found)
 	}
 	switch {
 	case a.Name == "":
-		r.fail(line, join(path, "name"), "", "the application's name; it is missing")
+		found.Fail("name", "", "the application's name; it is missing")
 	case times != nil && (a.Speedup != nil || p.Work > 0):
-		r.fail(line, join(path, "time"), "", "either time, or work and speedup; both are given")
+		found.Fail("time", "", "either time, or work and speedup; both are given")
 	case times != nil:
 		a.Speedup, p.Work = times, times.Work()
 	case a.Speedup == nil || p.Work == 0:
-		r.fail(line, path, a.Name, "time: {SIZE: SECONDS, …}, or work and speedup, to say how long it runs")
+		v.Fail(a.Name, "time: {SIZE: SECONDS, …}, or work and speedup, to say how long it runs")
 	}
 	if !r.failed() {
-		r.adopt(p.Check(), line, path)
+		v.Adopt(p.Check())
 	}
 	return p
 }
 
 // componentFields are those that a component has, and an application of one
 // component too.
-func (r *reader) componentFields(c *core.Component) []field {
-	return []field{
-		{"min", func(n *yaml.Node, path string) { c.Min = r.whole(n, path, 1, maxSize) }},
-		{"max", func(n *yaml.Node, path string) { c.Max = r.whole(n, path, 1, maxSize) }},
-		{"initial", func(n *yaml.Node, path string) { c.Initial = r.whole(n, path, 0, maxSize) }},
-		{"inputs", func(n *yaml.Node, path string) { c.Inputs = r.inputs(n, path) }},
-		{"clusters", func(n *yaml.Node, path string) {
-			r.list(n, path, "cluster names", func(n *yaml.Node, path string) {
-				c.Clusters = append(c.Clusters, r.cluster(n, path))
-			})
-		}},
+func (r *reader) componentFields(c *core.Component) []yamlfile.Field {
+	return []yamlfile.Field{
+		yamlfile.Key("min", func(v yamlfile.Value) { c.Min = v.Whole(1, maxSize) }),
+		yamlfile.Key("max", func(v yamlfile.Value) { c.Max = v.Whole(1, maxSize) }),
+		yamlfile.Key("initial", func(v yamlfile.Value) { c.Initial = v.Whole(0, maxSize) }),
+		yamlfile.Set("inputs", &c.Inputs, r.inputs),
+		yamlfile.Key("clusters", func(v yamlfile.Value) {
+			for item := range v.List("cluster names") {
+				c.Clusters = append(c.Clusters, r.cluster(item))
+			}
+		}),
 	}
 }
 
-func (r *reader) components(n *yaml.Node, path string) []core.Component {
+func (r *reader) components(v yamlfile.Value) []core.Component {
 	all := []core.Component{}
-	r.list(n, path, "components", func(n *yaml.Node, path string) {
+	for item := range v.List("components") {
 		var c core.Component
-		lines := r.mapping(n, path, r.componentFields(&c)...)
-		r.needSizes(lines, path)
-		if !r.failed() {
-			r.fits(c, lines[""], path)
-		}
+		found := item.Mapping(r.componentFields(&c)...)
+		needSizes(found)
+		r.fits(c, found)
 		all = append(all, c)
-	})
+	}
 	return all
 }
 
-func (r *reader) needSizes(lines map[string]int, path string) {
-	for _, name := range []string{"min", "max"} {
-		if lines[name] == 0 {
-			r.fail(lines[""], join(path, name), "", "a number of processors; it is missing")
-		}
-	}
+func needSizes(found yamlfile.Found) {
+	found.Need("min", "a number of processors")
+	found.Need("max", "a number of processors")
 }
 
-func (r *reader) noSizes(lines map[string]int, path string) {
+func noSizes(found yamlfile.Found) {
 	for _, name := range []string{"min", "max", "initial", "inputs", "clusters"} {
-		if lines[name] > 0 {
-			r.fail(lines[name], join(path, name), "", "within the components, since there are some")
+		if found.Has(name) {
+			found.Fail(name, "", "within the components, since there are some")
 		}
 	}
 }
 
 // table reads run times by size.
-func (r *reader) table(n *yaml.Node, path string) *app.Table {
+func (r *reader) table(v yamlfile.Value) *app.Table {
 	const want = "run times by number of processors, such as {2: 600, 4: 420}"
-	n = r.open(n)
-	if n.Kind != yaml.MappingNode {
-		r.fail(n.Line, path, show(n), want)
-		return nil
-	}
 	var points []app.Point
-	for i := 0; i+1 < len(n.Content) && !r.failed(); i += 2 {
-		key := r.open(n.Content[i])
-		size, err := strconv.Atoi(key.Value)
-		if err != nil || key.Kind != yaml.ScalarNode {
-			r.fail(key.Line, path, show(key), want)
+	for key, took := range v.Entries(want) {
+		size, err := strconv.Atoi(key.Text(want))
+		if err != nil {
+			key.Wrong(want)
 		}
-		took := r.above(n.Content[i+1], join(path, show(key)))
-		points = append(points, app.Point{Size: size, Seconds: took.Seconds()})
+		points = append(points, app.Point{Size: size, Seconds: took.PositiveDuration().Seconds()})
 	}
 	if r.failed() {
 		return nil
 	}
 	t, err := app.NewTable(points)
 	if err != nil {
-		r.fail(n.Line, path, "", want+": "+err.Error())
+		v.Fail("", want+": "+err.Error())
 	}
 	return t
 }
 
-func (r *reader) speedup(n *yaml.Node, path string) app.Speedup {
-	text := r.scalar(n, path, "a speed-up such as downey:A=64,sigma=1")
+func (r *reader) speedup(v yamlfile.Value) app.Speedup {
+	text := v.Text("a speed-up such as downey:A=64,sigma=1")
 	if r.failed() {
 		return nil
 	}
-	s, err := app.ParseSpeedup(path, text)
-	r.adopt(err, n.Line, path)
+	s, err := app.ParseSpeedup("", text)
+	v.Adopt(err)
 	return s
 }
 
-func (r *reader) accept(n *yaml.Node, path string) app.Acceptance {
-	text := r.scalar(n, path, "any or powers-of-two")
+func (r *reader) accept(v yamlfile.Value) app.Acceptance {
+	text := v.Text("any or powers-of-two")
 	if r.failed() {
 		return app.Any
 	}
-	a, err := app.ParseAcceptance(path, text)
-	r.adopt(err, n.Line, path)
+	a, err := app.ParseAcceptance("", text)
+	v.Adopt(err)
 	return a
 }

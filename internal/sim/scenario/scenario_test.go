@@ -17,7 +17,7 @@ import (
 const two = `
 clusters:
   - {name: vu, hosts: 8, keep_free: 1}
-  - {name: delft, hosts: 4, cores: 2}
+  - {name: delft, hosts: 4, cores: 2, grow_free: 2}
   - {name: leiden, hosts: 2}
 links:
   - {a: vu, b: delft, mbps: 100, ms: 1}
@@ -64,6 +64,7 @@ seed: 7
 policy: {place: cf, approach: pwa, malleable: marginal, local: easy, max_tries: 9, scan_every: 10s,
   poll_every: 20, progress_every: 1m, shrink_grace: 1m30s, claim_margin: 5s}
 keep_free: {delft: 3}
+grow_free: {vu: 4}
 workload:
   jobs: 10
   poisson: 1h
@@ -105,7 +106,7 @@ func TestEveryFieldOfAScenarioIsRead(t *testing.T) {
 	}); s.Policy != want {
 		t.Errorf("policy %+v, want %+v", s.Policy, want)
 	}
-	if got := fmt.Sprint(s.Name, " ", s.Seed, s.KeepFree, s.Expect); got != "everything 7 [1 3 0] [anything]" {
+	if got := fmt.Sprint(s.Name, " ", s.Seed, s.KeepFree, s.GrowFree, s.Expect); got != "everything 7 [1 3 0] [4 2 0] [anything]" {
 		t.Error(got)
 	}
 	w := s.Workload
@@ -175,6 +176,7 @@ func TestThePlatformMayBeNamedOrWrittenOut(t *testing.T) {
 		"platform: {clusters: [{name: u, hosts: 3}]}  # one\n" + rest,
 		"platform: {clusters: [\n{name: u, hosts: 3}]}",
 		"{platform: {clusters: [{name: u, hosts: 3}]}, trace: {file: testdata/small.swf}}",
+		"expect: &text u\nplatform: {clusters: [{name: *text, hosts: 3}]}\n" + rest,
 	} {
 		if !strings.Contains(text, "trace:") {
 			text = rest + text
@@ -182,7 +184,7 @@ func TestThePlatformMayBeNamedOrWrittenOut(t *testing.T) {
 		s, err := scenario.Parse("test.yaml", []byte(text), nil)
 		if err != nil {
 			t.Errorf("%s\n%v", text, err)
-		} else if len(s.KeepFree) != len(s.Platform.Clusters) || s.Name != "test" {
+		} else if len(s.KeepFree) != len(s.Platform.Clusters) || len(s.GrowFree) != len(s.Platform.Clusters) || s.Name != "test" {
 			t.Errorf("%d clusters, keep free %v, name %s", len(s.Platform.Clusters), s.KeepFree, s.Name)
 		}
 	}

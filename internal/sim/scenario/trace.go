@@ -1,49 +1,47 @@
 package scenario
 
 import (
-	"go.yaml.in/yaml/v3"
-
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
-func (r *reader) trace(n *yaml.Node) {
+const wantTrace = "an SWF trace, plain or gzip"
+
+func (r *reader) trace(v yamlfile.Value) {
 	o := &workload.TraceOptions{MaxProcs: r.largest()}
 	r.s.Trace = o
-	lines := r.mapping(n, "trace",
-		field{"file", func(n *yaml.Node, path string) { o.File = r.path(n, path, "an SWF trace, plain or gzip") }},
-		field{"kind", func(n *yaml.Node, path string) { o.Kind = r.kind(n, path) }},
-		field{"share", func(n *yaml.Node, path string) { o.Share = r.number(n, path, 1e-9, 1) }},
-		field{"min_share", func(n *yaml.Node, path string) { o.MinShare = r.number(n, path, 1e-9, 1) }},
-		field{"max_share", func(n *yaml.Node, path string) { o.MaxShare = r.number(n, path, 1, maxFactor) }},
-		field{"speedup", func(n *yaml.Node, path string) { o.Speedup = r.speedup(n, path) }},
-		field{"estimates", func(n *yaml.Node, path string) { o.Estimates = r.estimates(n, path) }},
-		field{"overrun", func(n *yaml.Node, path string) { o.Overrun = r.overrun(n, path) }},
-		field{"load", func(n *yaml.Node, path string) { o.Load = r.number(n, path, 1e-6, maxFactor) }},
-		field{"first", func(n *yaml.Node, path string) { o.First = r.whole(n, path, 1, maxJobs) }},
-		field{"lenient", func(n *yaml.Node, path string) { o.Lenient = r.boolean(n, path) }},
-	)
-	if lines["file"] == 0 {
-		r.fail(lines[""], "trace.file", "", "an SWF trace, plain or gzip; it is missing")
-	}
+	v.Mapping(
+		yamlfile.Key("file", func(v yamlfile.Value) { o.File = v.ExistingFile(wantTrace) }),
+		yamlfile.Set("kind", &o.Kind, r.kind),
+		yamlfile.Key("share", func(v yamlfile.Value) { o.Share = v.Number(1e-9, 1) }),
+		yamlfile.Key("min_share", func(v yamlfile.Value) { o.MinShare = v.Number(1e-9, 1) }),
+		yamlfile.Key("max_share", func(v yamlfile.Value) { o.MaxShare = v.Number(1, maxFactor) }),
+		yamlfile.Set("speedup", &o.Speedup, r.speedup),
+		yamlfile.Set("estimates", &o.Estimates, r.estimates),
+		yamlfile.Set("overrun", &o.Overrun, r.overrun),
+		yamlfile.Key("load", func(v yamlfile.Value) { o.Load = v.Number(1e-6, maxFactor) }),
+		yamlfile.Key("first", func(v yamlfile.Value) { o.First = v.Whole(1, maxJobs) }),
+		yamlfile.Set("lenient", &o.Lenient, yamlfile.Value.Bool),
+	).Need("file", wantTrace)
 }
 
-func (r *reader) kind(n *yaml.Node, path string) (k core.Kind) {
-	name := r.choice(n, path, core.Rigid.String(), core.Moldable.String(), core.Malleable.String())
+func (r *reader) kind(v yamlfile.Value) (k core.Kind) {
+	name := v.Choice(core.Rigid.String(), core.Moldable.String(), core.Malleable.String())
 	if !r.failed() {
-		r.adopt(k.UnmarshalText([]byte(name)), n.Line, path)
+		v.Adopt(k.UnmarshalText([]byte(name)))
 	}
 	return k
 }
 
-func (r *reader) estimates(n *yaml.Node, path string) workload.Estimates {
-	e, err := workload.ParseEstimates(path, r.scalar(n, path, "user or exact"))
-	r.adopt(err, n.Line, path)
+func (r *reader) estimates(v yamlfile.Value) workload.Estimates {
+	e, err := workload.ParseEstimates("", v.Text("user or exact"))
+	v.Adopt(err)
 	return e
 }
 
-func (r *reader) overrun(n *yaml.Node, path string) workload.Overrun {
-	o, err := workload.ParseOverrun(path, r.scalar(n, path, "run or kill"))
-	r.adopt(err, n.Line, path)
+func (r *reader) overrun(v yamlfile.Value) workload.Overrun {
+	o, err := workload.ParseOverrun("", v.Text("run or kill"))
+	v.Adopt(err)
 	return o
 }
