@@ -63,6 +63,8 @@ var directions = []direction{
 		why:   "who reads a file describes what stands there, not what is done with it"},
 	{dirs: []string{"internal/badinput", "internal/plot", "internal/clock"}, limited: true,
 		why: "a tool that everybody uses knows nobody"},
+	{dirs: []string{"internal/yamlfile"}, limited: true, only: []string{"internal/badinput"},
+		why: "how files are written and mistakes told is the same whatever a file describes"},
 	{dirs: []string{"internal/progress"}, limited: true, only: []string{"internal/clock"},
 		why: "a tool that everybody uses knows nobody"},
 	{dirs: []string{"cmd"}, limited: true, only: []string{"internal/cli"},
