@@ -62,9 +62,11 @@ func DefaultPolicy() Policy {
 
 // FromScenario is the run that a scenario describes.
 func FromScenario(s *scenario.Scenario) *Setup {
-	t := &Setup{Title: s.Name, Platform: s.Platform, Scenario: s, Seed: s.Seed, Policy: DefaultPolicy(), KeepFree: map[string]int{}}
-	for i, n := range s.KeepFree {
-		t.KeepFree[s.Platform.Clusters[i].Name] = n
+	t := &Setup{Title: s.Name, Platform: s.Platform, Scenario: s, Seed: s.Seed, Policy: DefaultPolicy(),
+		KeepFree: map[string]int{}, GrowFree: map[string]int{}}
+	for i := range s.Platform.Clusters {
+		name := s.Platform.Clusters[i].Name
+		t.KeepFree[name], t.GrowFree[name] = s.KeepFree[i], s.GrowFree[i]
 	}
 	if s.Trace != nil {
 		o := *s.Trace
