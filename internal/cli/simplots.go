@@ -11,6 +11,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sim/chart"
 )
 
+// operations is drawn only where sizes change.
+const operations = "operations.svg"
+
 // simCharts are the charts of --plots and their files.
 var simCharts = []struct {
 	file string
@@ -18,7 +21,7 @@ var simCharts = []struct {
 }{
 	{"utilisation.svg", chart.Utilisation},
 	{"queue.svg", chart.Queue},
-	{"operations.svg", chart.Operations},
+	{operations, chart.Operations},
 	{"mean-size.svg", chart.MeanSizes},
 	{"max-size.svg", chart.MaxSizes},
 	{"execution-time.svg", chart.ExecutionTimes},
@@ -31,6 +34,9 @@ func writePlots(dir string, reports []*simReport) error {
 		runs = append(runs, chart.Run{Name: r.policy(), Records: r.result.Outcome.Records(), Series: r.result.Outcome.Series(), Procs: r.Procs})
 	}
 	for _, c := range simCharts {
+		if c.file == operations && !anyResized(reports) {
+			continue
+		}
 		var svg bytes.Buffer
 		if err := c.draw(runs).WriteSVG(&svg); err != nil {
 			return err
@@ -40,6 +46,15 @@ func writePlots(dir string, reports []*simReport) error {
 		}
 	}
 	return nil
+}
+
+func anyResized(reports []*simReport) bool {
+	for _, r := range reports {
+		if r.GrowOps+r.ShrinkOps > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // withoutPath is a file error without the path, which the message has already.

@@ -59,23 +59,23 @@ func statements() []Statement {
 		{"pra-malleable-faster", "7c, 7d", "jobs of Wm end sooner than those of Wmr: malleability makes them faster",
 			"mean execution and response time, both policies", true, malleableFaster},
 		{"pra-ft-stuck", "7a, 7b", "short jobs (FT) under FPSMA often end at their first size, before it is their turn to grow",
-			fmt.Sprintf("at least %s of the malleable FT jobs, and more than under EGS, on Wm", pct(often)), true, ftStuck},
+			fmt.Sprintf("at least %s of the malleable FT jobs, and more than under EGS, on Wm", share(often)), true, ftStuck},
 		{"pwa-stuck", "8a, 8b", "many jobs are stuck at their smallest size, whatever the workload and the policy",
-			fmt.Sprintf("at least %s of the malleable jobs, in all four runs", pct(many)), true, manyStuck},
+			fmt.Sprintf("at least %s of the malleable jobs, in all four runs", share(many)), true, manyStuck},
 		{"pwa-gadget-600", "8c", "most GADGET 2 jobs have an execution time of 600 s",
 			fmt.Sprintf("more than half take at least %d s, in all four runs", near600), true, gadgetNear600},
 		{"pwa-egs-worst", "8d", "response times are far worse with EGS on W'm than in the other three runs",
 			"the highest mean response time of the four", true, worstOfFour(response)},
 
 		{"pra-few-keep-size", "7a, 7b", "relatively few malleable jobs of Wmr retain their first size",
-			fmt.Sprintf("less than %s, both policies", pct(few)), false, fewKeepSize},
+			fmt.Sprintf("less than %s, both policies", share(few)), false, fewKeepSize},
 		{"pra-two-groups", "7c", "two groups appear: FT below 200 s, GADGET 2 above 400 s",
 			"at least 9 of 10 jobs, in all four runs", false, twoGroups},
 		{"pra-malleable-utilisation", "7e", "utilisation is better with Wm than with Wmr", "both policies", false, malleableAbove(utilization, pct, 1)},
 		{"pra-malleable-grows", "7f", "many more grow operations happen when all jobs are malleable",
 			fmt.Sprintf("%g times as many, both policies", muchMore), false, malleableAbove(grows, num, muchMore)},
 		{"pwa-settles", "8f", "beyond a certain time the manager can change nothing any more",
-			fmt.Sprintf("at most %s of all changes after half of the submissions, in all four runs", pct(hardly)), false, settles},
+			fmt.Sprintf("at most %s of all changes after half of the submissions, in all four runs", share(hardly)), false, settles},
 		{"pwa-egs-stuck-more", "8a, 8b", "more jobs are stuck with EGS than with FPSMA", "of the malleable jobs, on W'm", false, egsStuckMore},
 		{"pwa-alike", "8c", "execution times are almost the same in the four runs",
 			fmt.Sprintf("mean execution times within a factor of %g", alike), false, executionAlike},
@@ -93,6 +93,9 @@ func num(x float64) string {
 	}
 	return fmt.Sprintf("%.2f", x)
 }
+
+// share is one of the bounds above.
+func share(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
 
 func pct(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
 func sec(x float64) string { return num(x) + " s" }

@@ -67,5 +67,8 @@ func distribution(runs []Run, title, label string, unit plot.Unit, of measure) p
 	}
 	const wide = 1000
 	c.LogX = least > 0 && most > wide*least
+	if !c.LogX && most > 0 {
+		c.XRange = plot.Range{Max: most}
+	}
 	return c
 }

@@ -69,7 +69,7 @@ func TestAveragingKeepsTheArea(t *testing.T) {
 			area += y[i-1] * (x[i] - x[i-1])
 		}
 	}
-	ax, ay := averaged(x, y)
+	ax, ay := averaged(x, y, 400)
 	got := 0.0
 	for i := 1; i < len(ax); i++ {
 		got += ay[i-1] * (ax[i] - ax[i-1])

@@ -42,16 +42,20 @@ func Operations(runs []Run) plot.Chart {
 }
 
 // course draws a value that holds until it changes. A curve with more changes
-// than can be seen is averaged.
+// than can be seen is averaged; of several curves fewer can be seen.
 func course(runs []Run, title, label string, value func(r Run, i int) float64) plot.Chart {
 	c := plot.Chart{Title: title, XLabel: "time", YLabel: label, XUnit: plot.Seconds}
+	visible, windows := 3000, 400
+	if len(runs) > 1 {
+		visible, windows = 400, 120
+	}
 	for _, run := range runs {
 		if run.Series == nil {
 			continue
 		}
 		x, y := points(run.Series, func(i int) float64 { return value(run, i) })
-		if len(x) > maxChanges {
-			x, y = averaged(x, y)
+		if len(x) > visible {
+			x, y = averaged(x, y, windows)
 		}
 		c.Series = append(c.Series, plot.Series{Name: run.Name, Kind: plot.Step, X: x, Y: y, Style: run.Style})
 	}
@@ -70,15 +74,10 @@ func points(s *outcome.Series, value func(i int) float64) (x, y []float64) {
 	return x, y
 }
 
-const (
-	maxChanges = 3000 // beyond it a curve is a black band
-	windows    = 400
-)
-
-// averaged is the mean of each of some hundred windows of equal length.
-func averaged(x, y []float64) (ax, ay []float64) {
+// averaged is the mean of each of so many windows of equal length.
+func averaged(x, y []float64, windows int) (ax, ay []float64) {
 	first, last := x[0], x[len(x)-1]
-	width := (last - first) / windows
+	width := (last - first) / float64(windows)
 	i := 0
 	for w := range windows {
 		from, to := first+float64(w)*width, first+float64(w+1)*width
