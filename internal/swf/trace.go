@@ -59,15 +59,18 @@ func ReadAll(r io.Reader, name string, opts Options) (*Trace, error) {
 	return t, nil
 }
 
-// bySubmit sorts stably. It sorts positions and moves each record once,
-// because the records themselves are large.
+// bySubmit puts records in the order of submission; those of one second by
+// their job number, which a file that is sorted otherwise (results are often
+// written as jobs complete) does not keep, and then as they stand. It sorts
+// positions and moves each record once, because the records are large.
 func bySubmit(records []Record) []Record {
 	order := make([]int32, len(records))
 	for i := range order {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(records[a].Submit, records[b].Submit), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(records[a].Submit, records[b].Submit),
+			cmp.Compare(records[a].ID, records[b].ID), cmp.Compare(a, b))
 	})
 	sorted := make([]Record, len(records))
 	for i, at := range order {
