@@ -49,6 +49,9 @@ func NewReader(r io.Reader, name string, opts Options) *Reader {
 // in a well-kept trace before the first record.
 func (r *Reader) Header() *Header { return &r.header }
 
+// Line is the number of the line that was read last, counted from 1.
+func (r *Reader) Line() int { return r.line }
+
 // Read is how many records Next has returned.
 func (r *Reader) Read() int { return r.read }
 

@@ -1,6 +1,12 @@
 package workload
 
-import "github.com/godwit-hpc/godwit/internal/swf"
+import (
+	"errors"
+	"os"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/swf"
+)
 
 // malformed is the reason for which a lenient reading leaves out a record that
 // is no record.
@@ -14,9 +20,42 @@ func ReadTrace(o TraceOptions) (Source, Stats, error) {
 		return nil, Stats{}, err
 	}
 	source, stats, err := FromTrace(trace, o)
+	var large *tooLargeError
+	if errors.As(err, &large) {
+		large.bad.Line = lineOf(o.File, large.job)
+	}
 	if trace.Skipped > 0 {
 		stats.Records += trace.Skipped
 		stats.Skipped = append(stats.Skipped, Skip{malformed, trace.Skipped})
 	}
 	return source, stats, err
+}
+
+// tooLargeError is a job that is larger than every cluster.
+type tooLargeError struct {
+	bad *badinput.Error
+	job int64
+}
+
+func (e *tooLargeError) Error() string { return e.bad.Error() }
+func (e *tooLargeError) Unwrap() error { return e.bad }
+
+// lineOf finds the line of a job, 0 if it cannot. Records do not keep their
+// lines: reading once more costs only those whose trace is wrong.
+func lineOf(path string, job int64) int {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = f.Close() }() // only read from
+	r := swf.NewReader(f, path, swf.Options{Lenient: true})
+	for {
+		record, err := r.Next()
+		switch {
+		case err != nil:
+			return 0
+		case record.ID == job && !record.Status.Partial():
+			return r.Line()
+		}
+	}
 }

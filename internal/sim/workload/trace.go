@@ -99,7 +99,7 @@ func (s *traceSource) take(r *swf.Record, stats *Stats) error {
 	procs := r.Procs()
 	if o.MaxProcs > 0 && procs > o.MaxProcs {
 		if !o.Lenient {
-			return tooLargeError(r, o)
+			return tooLargeFor(r, o)
 		}
 		stats.skip(tooLarge)
 		return nil
@@ -128,17 +128,17 @@ func (s *traceSource) take(r *swf.Record, stats *Stats) error {
 	return nil
 }
 
-func tooLargeError(r *swf.Record, o *TraceOptions) error {
+func tooLargeFor(r *swf.Record, o *TraceOptions) error {
 	field := "requested processors"
 	if r.RequestedProcs <= 0 {
 		field = "allocated processors"
 	}
-	return &badinput.Error{
+	return &tooLargeError{job: r.ID, bad: &badinput.Error{
 		File:  o.File,
 		Field: fmt.Sprintf("job %d, %s", r.ID, field),
 		Value: strconv.Itoa(r.Procs()),
 		Want:  fmt.Sprintf("at most %d, what the largest cluster has", o.MaxProcs),
-	}
+	}}
 }
 
 // submit moves a submission towards the first by the load factor.
