@@ -1,0 +1,81 @@
+//go:build testscript
+
+package cli
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"godwit": func() { os.Exit(Main("v0-test", os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+var update = flag.Bool("update", false, "rewrite the messages in testdata to what is printed")
+
+// TestScripts runs what users do, as they do it: testdata/*.txtar.
+func TestScripts(t *testing.T) {
+	repo, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+		UpdateScripts:       *update,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("REPO", repo)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": exits,
+			"pack":  pack,
+		},
+	})
+}
+
+// exits runs a command and wants one exit code: exits 2 godwit sim …
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d; stderr: %s", got, want, ts.ReadFile("stderr"))
+	}
+}
+
+// pack compresses a file, and keeps only the first bytes if so told:
+// pack from to [bytes]
+func pack(ts *testscript.TestScript, _ bool, args []string) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write([]byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	ts.Check(z.Close())
+	data := b.Bytes()
+	if len(args) > 2 {
+		n, err := strconv.Atoi(args[2])
+		ts.Check(err)
+		data = data[:min(n, len(data))]
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o644))
+}
