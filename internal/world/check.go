@@ -122,10 +122,10 @@ func (c *Cluster) check(t *tally) error {
 	if !slices.Equal(t.held, c.held) {
 		return fmt.Errorf("held processors are %x, jobs hold %x", c.held, t.held)
 	}
-	free := slices.Clone(c.free)
+	free, idle := slices.Clone(c.free), c.idle
 	c.recount() // changes nothing if all is well
-	if !slices.Equal(free, c.free) || c.idle != free.count() {
-		return fmt.Errorf("free processors are %x, should be %x; counts %d", free, c.free, c.idle)
+	if !slices.Equal(free, c.free) || idle != c.idle {
+		return fmt.Errorf("free processors are %x, should be %x; counts %d", free, c.free, idle)
 	}
 	is := [...]int{c.waiting, c.running, c.reclaimable, c.offers, c.leaving}
 	if want := [...]int{t.waiting, t.running, t.reclaimable, t.offers, t.leaving}; is != want {
