@@ -44,6 +44,7 @@ type engineLine struct {
 	Malleable   string `json:"malleable"`
 	ScanEvery   span   `json:"scan_every"`
 	ShrinkGrace span   `json:"shrink_grace"`
+	StopGrace   span   `json:"stop_grace"`
 	ClaimMargin span   `json:"claim_margin"`
 }
 
@@ -117,7 +118,7 @@ func (h *Header) line() headerLine {
 	l := headerLine{Format: format, Version: version, About: h.About}
 	l.Engine = engineLine{
 		Approach: h.Engine.Approach.String(), Malleable: h.Malleable, ScanEvery: span(h.Engine.ScanEvery),
-		ShrinkGrace: span(h.Engine.ShrinkGrace), ClaimMargin: span(h.Engine.ClaimMargin),
+		ShrinkGrace: span(h.Engine.ShrinkGrace), StopGrace: span(h.Engine.StopGrace), ClaimMargin: span(h.Engine.ClaimMargin),
 	}
 	l.World = worldLine{MaxTries: h.World.MaxTries, Place: h.World.DefaultPlace}
 	for _, c := range h.World.Clusters {
@@ -156,7 +157,7 @@ func (l *headerLine) header() Header {
 	h := Header{About: l.About, Malleable: l.Engine.Malleable}
 	h.Engine = engine.Config{
 		Malleable: malleable.ByName(l.Engine.Malleable), ScanEvery: time.Duration(l.Engine.ScanEvery),
-		ShrinkGrace: time.Duration(l.Engine.ShrinkGrace), ClaimMargin: time.Duration(l.Engine.ClaimMargin),
+		ShrinkGrace: time.Duration(l.Engine.ShrinkGrace), StopGrace: time.Duration(l.Engine.StopGrace), ClaimMargin: time.Duration(l.Engine.ClaimMargin),
 	}
 	if l.Engine.Approach == engine.PWA.String() {
 		h.Engine.Approach = engine.PWA
