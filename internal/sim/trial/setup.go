@@ -122,13 +122,24 @@ func (t *Setup) localOf(cluster int) platform.Local {
 	return t.Platform.Clusters[cluster].Local
 }
 
+// kept is how many processors of a cluster are left to its own users, and how
+// many growing leaves free besides.
+func (t *Setup) kept(cluster int) (keep, grow int) {
+	c := &t.Platform.Clusters[cluster]
+	keep, grow = c.KeepFree, c.GrowFree
+	if n, ok := t.KeepFree[c.Name]; ok {
+		keep = n
+	}
+	if n, ok := t.GrowFree[c.Name]; ok {
+		grow = n
+	}
+	return keep, grow
+}
+
 // usable is how many processors of a cluster a job can ever get.
 func (t *Setup) usable(cluster int) int {
-	c := &t.Platform.Clusters[cluster]
-	if n, ok := t.KeepFree[c.Name]; ok {
-		return c.Procs - n
-	}
-	return c.Procs - c.KeepFree
+	keep, _ := t.kept(cluster)
+	return t.Platform.Clusters[cluster].Procs - keep
 }
 
 // largest is the most that a job can ever get: of one cluster, or of all where
@@ -149,8 +160,10 @@ func (t *Setup) largest() int {
 // check finds what no reader of files can know.
 func (t *Setup) check() error {
 	for i := range t.Platform.Clusters {
-		if c := &t.Platform.Clusters[i]; t.usable(i) < 1 {
-			return &badinput.Error{Field: "keep free in cluster " + c.Name, Value: strconv.Itoa(c.Procs - t.usable(i)),
+		c := &t.Platform.Clusters[i]
+		keep, grow := t.kept(i)
+		if keep+grow >= c.Procs {
+			return &badinput.Error{Field: "kept free in cluster " + c.Name, Value: strconv.Itoa(keep + grow),
 				Want: fmt.Sprintf("fewer than its %d processors", c.Procs)}
 		}
 	}
