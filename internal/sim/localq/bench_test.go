@@ -50,7 +50,7 @@ func (h *fastHeap) pop() endEvent {
 }
 
 // drive is replay without bookkeeping. It returns the longest queue seen.
-func drive(q *Queue, jobs []traced) (longest int) {
+func drive(q manager, jobs []traced) (longest int) {
 	var ends fastHeap
 	next := 0
 	for next < len(jobs) || len(ends) > 0 {
@@ -106,7 +106,14 @@ func BenchmarkReplayKTH(b *testing.B) {
 		b.Log("the KTH trace is not here: a generated one instead")
 		jobs = workload(1, 28_481, 100, 0.7, false)
 	}
-	benchmark(b, EASY, 100, jobs)
+	b.Run("queue", func(b *testing.B) { benchmark(b, EASY, 100, jobs) })
+	// The baseline: the plain lists that the fast queue is checked against.
+	b.Run("baseline", func(b *testing.B) {
+		for b.Loop() {
+			drive(newTwin(EASY, 100, Options{}), jobs)
+		}
+		b.ReportMetric(float64(len(jobs))*float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+	})
 }
 
 // BenchmarkEstimateStart asks for a place behind 20,000 waiting jobs.

@@ -20,6 +20,7 @@ type manager interface {
 	Cancel(now core.Time, id int64) bool
 	SetCapacity(now core.Time, n int)
 	Schedule(now core.Time) []int64
+	Len() int
 }
 
 // traced is a job with what really happens to it. Its ID is its index.
