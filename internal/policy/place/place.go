@@ -101,16 +101,15 @@ type spot struct {
 
 // score ranks spots: higher first, more of the later where the earlier are
 // equal.
-type score struct{ first, second, third float64 }
+type score [4]float64
 
-func (s score) better(t score) bool {
-	switch {
-	case s.first != t.first:
-		return s.first > t.first
-	case s.second != t.second:
-		return s.second > t.second
+func (s *score) better(t *score) bool {
+	for i := range s {
+		if s[i] != t[i] {
+			return s[i] > t[i]
+		}
 	}
-	return s.third > t.third
+	return false
 }
 
 // ranking scores a spot and says why it would be chosen; false leaves it out.
@@ -198,10 +197,10 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 		if !ok {
 			continue
 		}
-		if !found || queues && !waits || sc.better(best) {
+		if !found || queues && !waits || sc.better(&best) {
 			second, runnerUp = best, found && queues == waits
 			best, why, chosen, found, queues = sc, w, s, true, waits
-		} else if !runnerUp || sc.better(second) {
+		} else if !runnerUp || sc.better(&second) {
 			second, runnerUp = sc, true
 		}
 	}
@@ -213,7 +212,7 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 	case queues:
 		why = core.Reason{Code: core.ShortestQueue, A: float64(-chosen.cluster.Idle())}
 	case runnerUp:
-		why.B = second.first
+		why.B = second[0]
 	}
 	return Choice{Component: i, Cluster: chosen.cluster.ID(), Size: firstSize(chosen), Min: comp.Min, Max: min(comp.Max, chosen.cluster.Usable())}, why, true
 }

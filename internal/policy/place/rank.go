@@ -9,7 +9,7 @@ import (
 // worstFit: the cluster with most idle processors.
 func worstFit(s spot) (score, core.Reason, bool) {
 	idle := float64(s.idle())
-	return score{first: idle}, core.Reason{Code: core.MostIdle, A: idle}, true
+	return score{idle}, core.Reason{Code: core.MostIdle, A: idle}, true
 }
 
 // idle is what WF compares: the idle processors less what this job's other
@@ -29,7 +29,7 @@ func closeToFiles(s spot) (score, core.Reason, bool) {
 	if d == 0 {
 		why = core.Reason{Code: core.FilesThere, A: idle}
 	}
-	return score{first: -d.Seconds(), second: idle}, why, true
+	return score{-d.Seconds(), idle}, why, true
 }
 
 // Run times vary around their estimates about like a lognormal distribution
@@ -38,7 +38,8 @@ func closeToFiles(s spot) (score, core.Reason, bool) {
 const runTimeDeviation = 0.35
 
 // bestChance: the cluster with the best chance of meeting the deadline, then
-// the fewest processor-seconds. Without a deadline the earliest end.
+// the fewest processor-seconds. Without a deadline the earliest end. Among
+// equals worst fit, as when nothing is known of the run time.
 func bestChance(s spot) (score, core.Reason, bool) {
 	transfer, ok := s.view.TransferTime(s.comp, s.cluster.ID())
 	if !ok {
@@ -51,12 +52,12 @@ func bestChance(s spot) (score, core.Reason, bool) {
 	}
 	end := s.queueWait(run) + transfer.Seconds() + run
 	if s.job.Deadline == 0 {
-		return score{first: -end, second: -run * float64(size)}, core.Reason{Code: core.EarliestEnd, A: end}, true
+		return score{-end, -run * float64(size), float64(s.idle())}, core.Reason{Code: core.EarliestEnd, A: end}, true
 	}
 	chance := chanceWithin(s.job.Deadline.Sub(s.view.Now).Seconds()-(end-run), run)
 	why := core.Reason{Code: core.BestChance, A: chance, B: end}
 	// Chances that differ by less than a hundredth are equal: then cost decides.
-	return score{first: math.Round(chance * 100), second: -run * float64(size), third: -end}, why, true
+	return score{math.Round(chance * 100), -run * float64(size), -end, float64(s.idle())}, why, true
 }
 
 // queueWait estimates how long a job waits in the cluster's own queue: the
