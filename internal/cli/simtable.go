@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strings"
 
@@ -28,13 +27,13 @@ func (t *rows) add(name, format string, args ...any) {
 	t.values = append(t.values, fmt.Sprintf(format, args...))
 }
 
-func (t *rows) write(w io.Writer) {
+func (t *rows) write(b *strings.Builder) {
 	width := 0
 	for _, name := range t.names {
 		width = max(width, len(name))
 	}
 	for i, name := range t.names {
-		fmt.Fprintf(w, "  %-*s  %s\n", width, name, t.values[i])
+		fmt.Fprintf(b, "  %-*s  %s\n", width, name, t.values[i])
 	}
 }
 
@@ -57,7 +56,11 @@ func summaryTable(b *strings.Builder, r *simReport) {
 	if r.Malleable != runlog.None {
 		t.add("changes of size", "%s grown, %s shrunk", thousands(int64(r.GrowOps)), thousands(int64(r.ShrinkOps)))
 	}
-	t.add("simulated", "%s in %s, %s jobs/s", plural(r.Events, "event"), duration(r.WallS), rate(r.Jobs, r.WallS))
+	did := "simulated"
+	if r.Verified != nil {
+		did = "replayed"
+	}
+	t.add(did, "%s in %s, %s jobs/s", plural(r.Events, "event"), duration(r.WallS), rate(r.Jobs, r.WallS))
 	if v := r.Verified; v != nil {
 		t.add("verified", "%s, %s identical", plural(v.Steps, "step"), plural(v.Events, "event"))
 	}
@@ -157,7 +160,7 @@ func (c column) mark(r *simReport, all []*simReport) string {
 }
 
 // writeCells aligns the first column left and the others right.
-func writeCells(w io.Writer, cells [][]string) {
+func writeCells(b *strings.Builder, cells [][]string) {
 	width := make([]int, len(cells[0]))
 	for _, row := range cells {
 		for i, cell := range row {
@@ -169,6 +172,6 @@ func writeCells(w io.Writer, cells [][]string) {
 		for i, cell := range row[1:] {
 			line += strings.Repeat(" ", 2+width[i+1]-len([]rune(cell))) + cell
 		}
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
+		fmt.Fprintln(b, strings.TrimRight(line, " "))
 	}
 }
