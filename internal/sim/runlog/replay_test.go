@@ -22,7 +22,7 @@ import (
 )
 
 // small is a grid in which everything happens: growing, shrinking, refusals,
-// files that must be brought, others who take processors, hosts that fail.
+// jobs in two clusters, files that must be brought, others who take processors, hosts that fail.
 const small = `
 platform:
   clusters:
@@ -38,6 +38,10 @@ workload:
   apps:
     - {name: n-body, min: 2, max: 10, time: {2: 300, 4: 180, 8: 100}, inputs: [sky.dat]}
     - {name: fft, min: 2, max: 8, time: {2: 120, 4: 70, 8: 50}, accept: powers-of-two}
+    - name: coupled
+      work: 4m
+      speedup: linear
+      components: [{min: 1, max: 4, inputs: [sky.dat]}, {min: 1, max: 3, clusters: [b]}]
   kinds: {malleable: 3, moldable: 1, rigid: 1}
   retries: 1
 background:

@@ -3,7 +3,6 @@ package trial
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
@@ -57,8 +56,3 @@ func (r *replayed) Submitted(label int64) {
 }
 
 func (r *replayed) Observe(ev *core.Event) { r.Collector.Observe(ev) }
-
-// Verified is the sentence that a replay ends with.
-func Verified(r runlog.Report) string {
-	return fmt.Sprintf("verified: %d steps, %d events identical", r.Steps, r.Events)
-}
