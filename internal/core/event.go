@@ -33,7 +33,7 @@ type EventKind uint8
 const (
 	_             EventKind = iota
 	JobSubmitted            // Spec
-	JobBecame               // From, To, Why; N: exit code when the job ended; When: must have left by then, if stopping
+	JobBecame               // From, To, Why; N: exit code when the job ended, 1 when its attempt was lost; When: must have left by then, if stopping
 	JobEnqueued             // to the tail of the placement queue, after N tries that failed; not to be tried before When; Why
 	QueueScanned            // the placement queue was looked through once from its head
 	PartPlanned             // Part, Component, Cluster, N processors within [Min, Max]; Procs if held at once; When: claim due

@@ -51,20 +51,6 @@ func (s ProcSet) Intersects(t ProcSet) bool {
 	return false
 }
 
-// Overlap is the number of processors that the two sets share.
-func (s ProcSet) Overlap(t ProcSet) int {
-	n := 0
-	for i, j := 0, 0; i < len(s) && j < len(t); {
-		n += max(0, int(min(s[i].Hi, t[j].Hi)-max(s[i].Lo, t[j].Lo)))
-		if s[i].Hi <= t[j].Hi {
-			i++
-		} else {
-			j++
-		}
-	}
-	return n
-}
-
 // Union joins two disjoint sets.
 func (s ProcSet) Union(t ProcSet) ProcSet {
 	all := append(append(make(ProcSet, 0, len(s)+len(t)), s...), t...)

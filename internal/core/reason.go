@@ -65,6 +65,9 @@ const (
 	NotLeftInTime
 	ProgramCrashed
 	ComesAgain
+	MustGrow
+	GivenBack
+	NoRoomInAll
 	numReasons
 )
 
@@ -79,7 +82,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	SplitByIdle:       {"split-by-idle", "split over %[1]s clusters by what is idle, to start now with %[2]s processors"},
 	BestChance:        {"best-chance", "best chance of meeting its deadline: %[1]s; expected to end after %[2]s s"},
 	ShortestQueue:     {"shortest-queue", "no cluster is free at once; least work ahead in the queue here: %[1]s processors over"},
-	OnlyChoice:        {"only-choice", "the only cluster that can run it"},
+	OnlyChoice:        {"only-choice", "the only cluster where it fits now; %[1]s idle processors"},
 	NoRoom:            {"no-room", "needs %[1]s processors in one cluster, at most %[2]s are free"},
 	TooManyTries:      {"too-many-tries", "not placed after %[1]s tries, the limit is %[2]s"},
 	NeverFits:         {"never-fits", "needs %[1]s processors, the largest it could ever get is %[2]s"},
@@ -117,6 +120,9 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	NotLeftInTime:     {"not-left-in-time", "was told to leave and had not after %[1]s s"},
 	ProgramCrashed:    {"program-crashed", "its attempt ended through no fault of its own"},
 	ComesAgain:        {"comes-again", "waits to be placed again"},
+	MustGrow:          {"must-grow", "job %[1]s said that it must grow: %[2]s processors wanted"},
+	GivenBack:         {"given-back", "by the job itself"},
+	NoRoomInAll:       {"no-room-in-all", "needs %[1]s processors in all clusters together, %[2]s are free"},
 }
 
 func (c ReasonCode) String() string {

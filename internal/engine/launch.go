@@ -131,7 +131,7 @@ func (e *Engine) staged(j *world.Job, part int) {
 		}
 	}
 	for _, p := range j.Parts() {
-		if !p.Held() && !e.hold(j, p) {
+		if !p.Held() && !e.hold(j, p, core.Reason{Code: core.AllStaged}) {
 			return
 		}
 	}
@@ -141,21 +141,21 @@ func (e *Engine) staged(j *world.Job, part int) {
 
 // claimDue claims the processors of a part whose files are still under way.
 func (e *Engine) claimDue(j *world.Job, p *world.Part) {
-	if e.hold(j, p) {
+	if e.hold(j, p, core.Reason{Code: core.ClaimDue, A: e.cfg.ClaimMargin.Seconds()}) {
 		e.command(e.commandFor(core.Claim, j, p))
 	}
 }
 
 // hold takes the processors for a part that was placed earlier. If they are
 // gone the whole job is placed again.
-func (e *Engine) hold(j *world.Job, p *world.Part) bool {
+func (e *Engine) hold(j *world.Job, p *world.Part, why core.Reason) bool {
 	c := p.Cluster()
 	if e.view(j.Spec().ID).Room(c) < p.Size() {
 		e.replace(j, core.Reason{Code: core.ClaimTaken})
 		return false
 	}
 	e.emit(core.Event{Kind: core.PartHeld, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(), Cluster: c.ID(),
-		Procs: c.Choose(p.Size(), nil), Why: core.Reason{Code: core.ClaimDue, A: e.cfg.ClaimMargin.Seconds()}})
+		Procs: c.Choose(p.Size(), nil), Why: why})
 	return true
 }
 

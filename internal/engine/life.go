@@ -83,9 +83,9 @@ func (e *Engine) attemptLost(j *world.Job, why core.Reason) {
 	case s == core.Running || s == core.Stopping:
 		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
 		e.leaves(j)
-		e.become(j, core.Stopped, why)
-		if j.Attempts() > j.Spec().Retries {
-			e.become(j, core.Failed, core.Reason{Code: core.RetriesUsedUp, A: float64(j.Attempts() - 1)})
+		e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: s, To: core.Stopped, N: 1, Why: why})
+		if j.Losses() > j.Spec().Retries {
+			e.become(j, core.Failed, core.Reason{Code: core.RetriesUsedUp, A: float64(j.Losses() - 1)})
 			return
 		}
 		e.resume(j)
@@ -129,17 +129,17 @@ func (e *Engine) clusterChanged(in *core.Input) {
 	case core.HostsDown:
 		e.emit(core.Event{Kind: core.HostsFailed, Cluster: in.Cluster, Procs: in.Procs})
 		for _, j := range e.w.Holders(c, in.Procs) {
-			e.attemptLost(j, core.Reason{Code: core.HostLost, A: float64(lost(j, c, in.Procs))})
+			e.attemptLost(j, core.Reason{Code: core.HostLost, A: float64(lost(j, c))})
 		}
 	}
 }
 
-// lost counts the processors of a job among those that failed.
-func lost(j *world.Job, c *world.Cluster, failed core.ProcSet) int {
+// lost counts the processors of a job that failed in a cluster.
+func lost(j *world.Job, c *world.Cluster) int {
 	n := 0
 	for _, p := range j.Parts() {
 		if p.Cluster() == c {
-			n += p.Procs().Overlap(failed)
+			n += c.Failed(p.Procs())
 		}
 	}
 	return n

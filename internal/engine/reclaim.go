@@ -61,7 +61,11 @@ func (e *Engine) reserve(c *world.Cluster, forJob core.JobID, need int) {
 }
 
 func (e *Engine) reclaimBegan(c *world.Cluster, forJob core.JobID, need int) {
-	e.emit(core.Event{Kind: core.ReclaimBegan, Job: forJob, Cluster: c.ID(), N: need, Why: core.Reason{Code: core.MakeRoom, A: float64(forJob), B: float64(need)}})
+	why := core.Reason{Code: core.MakeRoom, A: float64(forJob), B: float64(need)}
+	if e.w.Job(forJob).State() == core.Running {
+		why.Code = core.MustGrow
+	}
+	e.emit(core.Event{Kind: core.ReclaimBegan, Job: forJob, Cluster: c.ID(), N: need, Why: why})
 }
 
 // reclaim shrinks malleable jobs of a cluster, because they must, until `need`

@@ -81,13 +81,13 @@ func (e *Engine) answer(j *world.Job, p *world.Part, in *core.Input) {
 	}
 	e.emit(ev)
 	e.touchAnswered(c)
-	if n < 0 || accepted < n {
+	if (n < 0 || accepted < n) && c.ReclaimFor() == 0 { // else they are somebody's
 		e.freed(c)
 	}
 	switch {
-	case n > 0 && accepted > 0 && c.Failed(p.Procs()):
+	case n > 0 && accepted > 0 && c.Failed(p.Procs()) > 0:
 		// A host failed between the offer and the answer.
-		e.attemptLost(j, core.Reason{Code: core.HostLost, A: float64(accepted)})
+		e.attemptLost(j, core.Reason{Code: core.HostLost, A: float64(c.Failed(p.Procs()))})
 	case n < 0 && mandatory && accepted < due:
 		e.stop(j, core.Reason{Code: core.ReleasedTooFew, A: float64(accepted), B: float64(due)})
 	}
@@ -116,7 +116,7 @@ func (e *Engine) giveBack(j *world.Job, p *world.Part, in *core.Input) {
 	c := p.Cluster()
 	_, back := p.Procs().Last(n)
 	ev := core.Event{Kind: core.PartGaveBack, Job: in.Job, Epoch: in.Epoch, Part: in.Part, Cluster: c.ID(),
-		N: n, Procs: back, Serial: in.Serial, Why: core.Reason{Code: core.AskedByJob, A: float64(-n)}}
+		N: n, Procs: back, Serial: in.Serial, Why: core.Reason{Code: core.GivenBack}}
 	if sane(in.Done) {
 		ev.Done = in.Done
 	}

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -132,10 +133,11 @@ func (c *Cluster) Leaving() int { return c.leaving }
 // oldest start first.
 func (c *Cluster) Asking() []*Part { return c.asking }
 
-// Failed reports whether any of the processors are down.
-func (c *Cluster) Failed(s core.ProcSet) bool {
-	_, some := c.down.has(s)
-	return some
+// Failed counts the processors of a set that are down.
+func (c *Cluster) Failed(s core.ProcSet) int {
+	n := 0
+	c.down.each(s, func(w *uint64, m uint64) { n += bits.OnesCount64(*w & m) })
+	return n
 }
 
 // Meets reports whether the cluster meets the component's requirements,

@@ -13,6 +13,7 @@ type Job struct {
 	started   core.Time // of the present epoch
 	epoch     core.Epoch
 	attempts  int       // how often it has been running
+	losses    int       // how many of these attempts were lost
 	leaveBy   core.Time // if stopping; 0 for any time
 
 	parts   []*Part
@@ -72,6 +73,9 @@ func (j *Job) Epoch() core.Epoch { return j.epoch }
 
 // Attempts is how often the job has been running.
 func (j *Job) Attempts() int { return j.attempts }
+
+// Losses is how many attempts were lost through no fault of the job.
+func (j *Job) Losses() int { return j.losses }
 
 // Submitted is when the job became known.
 func (j *Job) Submitted() core.Time { return j.submitted }

@@ -32,6 +32,9 @@ func (w *World) became(j *Job, ev *core.Event) error {
 		delete(w.jobs, j.spec.ID)
 		w.spare = append(w.spare, j)
 	case core.Stopped, core.Submitted, core.Resuming:
+		if ev.To == core.Stopped && ev.N > 0 {
+			j.losses++
+		}
 		w.release(j, ev.From)
 	}
 	return nil

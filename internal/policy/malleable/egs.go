@@ -11,32 +11,39 @@ import (
 type EGS struct{}
 
 // Grow gives floor(free/n) to each and the remainder one each to those started
-// least recently. Where that is too little for anybody to want, all of it is
-// offered to one after the other.
+// least recently. Those known to refuse such a share have none, the others the
+// more; where it is too little for anybody, all of it is offered to one after
+// the other.
 func (EGS) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Offer {
 	parts := c.Growable()
-	if free == 0 || len(parts) == 0 {
-		return dst
-	}
-	share, bonus := free/len(parts), free%len(parts)
-	why := core.Reason{Code: core.EqualShare, A: float64(free), B: float64(len(parts))}
-	start := len(dst)
+	n := 0
 	for i, p := range parts {
-		n := share
-		if i < bonus {
+		if useful(p, shareOf(free, len(parts), i)) > 0 {
 			n++
 		}
-		if n == 0 {
-			break
-		}
-		if n = useful(p, n); n > 0 {
-			dst = append(dst, Offer{p, n, why})
-		}
 	}
-	if len(dst) == start {
+	if n == 0 {
 		return FPSMA{}.Grow(v, c, free, dst)
 	}
+	why := core.Reason{Code: core.EqualShare, A: float64(free), B: float64(n)}
+	rank := 0 // among those n
+	for i, p := range parts {
+		if useful(p, shareOf(free, len(parts), i)) > 0 {
+			dst = append(dst, Offer{p, useful(p, shareOf(free, n, rank)), why})
+			rank++
+		}
+	}
 	return dst
+}
+
+// shareOf is the i-th of n equal shares; the first ones are one larger if it
+// does not divide.
+func shareOf(total, n, i int) int {
+	share := total / n
+	if i < total%n {
+		share++
+	}
+	return share
 }
 
 // Shrink asks each for floor(need/n), the remainder one each from those

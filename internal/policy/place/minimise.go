@@ -134,7 +134,7 @@ func flexibleMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reas
 		total += c.room
 	}
 	if total < least {
-		return dst, core.Reason{Code: core.NoRoom, A: float64(least), B: float64(total)}, false
+		return dst, core.Reason{Code: core.NoRoomInAll, A: float64(least), B: float64(total)}, false
 	}
 	if job.Kind != core.Rigid {
 		pool := core.Component{Min: least, Max: most, Initial: initial(job)}

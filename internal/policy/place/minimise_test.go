@@ -84,7 +84,7 @@ func TestFlexibleClusterMinimisation(t *testing.T) {
 		{"in one cluster if it fits", grid{sizes: []int{5, 9}}, rigid(8), "0b8", "split over 1 clusters by what is idle, to start now with 8 processors"},
 		{"split by what is idle", grid{sizes: []int{5, 9}}, rigid(12), "0b9 0a3", "split over 2 clusters by what is idle, to start now with 12 processors"},
 		{"components are one pool", grid{sizes: []int{5, 9}}, rigid(6, 6), "0b9 0a3", ""},
-		{"nowhere", grid{sizes: []int{5, 9}, busy: []int{0, 2}}, rigid(13), "", "needs 13 processors in one cluster, at most 12 are free"},
+		{"nowhere", grid{sizes: []int{5, 9}, busy: []int{0, 2}}, rigid(13), "", "needs 13 processors in all clusters together, 12 are free"},
 		{"malleable takes what is idle", grid{sizes: []int{5, 9}}, elastic(2, 99, 0), "0b9 0a5", ""},
 		{"or what it asks for", grid{sizes: []int{5, 9}}, elastic(2, 99, 4), "0b4", ""},
 		{"or its share", grid{sizes: []int{5, 9}, waiting: 1}, elastic(2, 99, 0), "0b7", ""},

@@ -213,6 +213,8 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 		why = core.Reason{Code: core.ShortestQueue, A: float64(-chosen.cluster.Idle())}
 	case runnerUp:
 		why.B = second[0]
+	default:
+		why.Code = core.OnlyChoice
 	}
 	return Choice{Component: i, Cluster: chosen.cluster.ID(), Size: firstSize(chosen), Min: comp.Min, Max: min(comp.Max, chosen.cluster.Usable())}, why, true
 }
