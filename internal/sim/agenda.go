@@ -7,7 +7,7 @@ type entry struct {
 	at      core.Time
 	order   uint64 // kind first, then order of entering: what happens first within an instant
 	job     core.JobID
-	index   int32  // of what the kind is about
+	part    int32  // of the job
 	version uint32 // of the task: an entry of an old version is void
 }
 
@@ -20,33 +20,38 @@ const (
 	backgroundEnds
 	hostChanges
 	linkChanges
-	transferMoves
+	claimExpires
 	backgroundComes
 	jobArrives
 	progressDue
 	pollDue
-	engineWakes
 )
 
 const orderBits = 56
 
 func (e *entry) kind() entryKind { return entryKind(e.order >> orderBits) }
 
+func (e *entry) before(f *entry) bool { return e.at < f.at || e.at == f.at && e.order < f.order }
+
 // agenda is the heap of what will happen. Four children a node: fewer levels,
 // and the children share a cache line or two.
 type agenda struct {
-	heap []entry
-	seq  uint64
+	heap    []entry
+	seq     uint64
+	crowded int // length from which on void entries are looked for
 }
 
 func (a *agenda) add(at core.Time, kind entryKind, e entry) {
+	if at == core.Never {
+		return
+	}
 	a.seq++
 	e.at, e.order = at, uint64(kind)<<orderBits|a.seq
 	a.heap = append(a.heap, e)
 	i := len(a.heap) - 1
 	for i > 0 {
 		parent := (i - 1) / 4
-		if !before(&e, &a.heap[parent]) {
+		if !e.before(&a.heap[parent]) {
 			break
 		}
 		a.heap[i] = a.heap[parent]
@@ -68,10 +73,15 @@ func (a *agenda) pop() entry {
 	n := len(a.heap) - 1
 	last := a.heap[n]
 	a.heap = a.heap[:n]
-	if n == 0 {
-		return top
+	if n > 0 {
+		a.sink(0, last)
 	}
-	i := 0
+	return top
+}
+
+// sink puts e where i is, or below.
+func (a *agenda) sink(i int, e entry) {
+	n := len(a.heap)
 	for {
 		first := 4*i + 1
 		if first >= n {
@@ -79,18 +89,38 @@ func (a *agenda) pop() entry {
 		}
 		least := first
 		for c := first + 1; c < min(first+4, n); c++ {
-			if before(&a.heap[c], &a.heap[least]) {
+			if a.heap[c].before(&a.heap[least]) {
 				least = c
 			}
 		}
-		if !before(&a.heap[least], &last) {
+		if !a.heap[least].before(&e) {
 			break
 		}
 		a.heap[i] = a.heap[least]
 		i = least
 	}
-	a.heap[i] = last
-	return top
+	a.heap[i] = e
 }
 
-func before(a, b *entry) bool { return a.at < b.at || a.at == b.at && a.order < b.order }
+// leastCrowded is the length below which void entries do no harm.
+const leastCrowded = 1024
+
+// thin drops void entries once the agenda has doubled since the last time: a
+// job that changes its size every minute and runs for a month leaves an entry
+// behind each time. Costs a constant per entry added.
+func (a *agenda) thin(void func(*entry) bool) {
+	if len(a.heap) < max(a.crowded, leastCrowded) {
+		return
+	}
+	kept := a.heap[:0]
+	for i := range a.heap {
+		if !void(&a.heap[i]) {
+			kept = append(kept, a.heap[i])
+		}
+	}
+	a.heap = kept
+	for i := (len(kept) - 1) / 4; i >= 0 && i < len(kept); i-- {
+		a.sink(i, kept[i])
+	}
+	a.crowded = 2 * len(kept)
+}

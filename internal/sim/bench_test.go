@@ -45,7 +45,7 @@ func syntheticTrace(jobs, procs int, load float64) *swf.Trace {
 	return t
 }
 
-func simulate(tb testing.TB, cfg Config) (*outcome.Collector, int64) {
+func simulate(tb testing.TB, cfg Config) *outcome.Collector {
 	s, err := New(cfg)
 	if err != nil {
 		tb.Fatal(err)
@@ -60,7 +60,7 @@ func simulate(tb testing.TB, cfg Config) (*outcome.Collector, int64) {
 	if err != nil || left > 0 {
 		tb.Fatalf("%d jobs left: %v", left, err)
 	}
-	return c, s.steps
+	return c
 }
 
 func clustersOf(tb testing.TB, sizes ...int) *platform.Platform {
@@ -81,8 +81,7 @@ func easyRun(tb testing.TB, trace *swf.Trace, procs int) *outcome.Collector {
 		tb.Fatal(err)
 	}
 	easy := platform.LocalEASY
-	c, _ := simulate(tb, Config{Platform: clustersOf(tb, procs), Local: &easy, Jobs: source})
-	return c
+	return simulate(tb, Config{Platform: clustersOf(tb, procs), Local: &easy, Jobs: source})
 }
 
 func perSecond(b *testing.B, jobs int) {
@@ -133,7 +132,7 @@ func BenchmarkMalleable(b *testing.B) {
 	}
 }
 
-// A million jobs: how much memory the run holds at most, seen every ten
+// A million jobs: how much memory the run holds at most, seen every hundred
 // thousand steps.
 func BenchmarkMillionJobs(b *testing.B) {
 	trace := syntheticTrace(1_000_000, 256, 0.9)
@@ -148,12 +147,12 @@ func BenchmarkMillionJobs(b *testing.B) {
 			b.Fatal(err)
 		}
 		c := outcome.NewCollector(256, source.Len(), false)
-		peak := uint64(0)
+		peak, steps := uint64(0), 0
 		s.cfg.Observe = func(_ core.Time, _ *core.Input, out *engine.Output) {
 			for i := range out.Events {
 				c.Observe(&out.Events[i])
 			}
-			if s.steps%100_000 == 0 {
+			if steps++; steps%100_000 == 0 {
 				var m runtime.MemStats
 				runtime.ReadMemStats(&m)
 				peak = max(peak, m.Sys)

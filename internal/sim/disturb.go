@@ -54,6 +54,7 @@ type intruders struct {
 // cluster's own queue.
 type foreignJob struct {
 	cluster core.ClusterID
+	size    int
 	procs   core.ProcSet
 	run     time.Duration
 }
@@ -125,11 +126,12 @@ func (s *Simulator) backgroundJob(j BackgroundJob) {
 	s.intruders.last--
 	id := s.intruders.last
 	st := s.sites[j.Cluster]
-	f := foreignJob{cluster: j.Cluster, run: j.Run}
+	f := foreignJob{cluster: j.Cluster, run: j.Run, size: min(j.Procs, st.procs)}
 	if st.queue != nil {
-		if st.queue.Submit(s.now, localq.Job{ID: id, Procs: min(j.Procs, st.procs), Estimate: j.Run}) == nil {
+		if st.queue.Submit(s.now, localq.Job{ID: id, Procs: f.size, Estimate: f.run}) == nil {
 			s.intruders.running[id] = f
-			st.touched = true
+			st.foreign += f.size
+			st.touched, st.news = true, true
 		}
 		return
 	}
@@ -153,7 +155,8 @@ func (s *Simulator) backgroundLeaves(id int64) {
 	st := s.sites[f.cluster]
 	if st.queue != nil {
 		st.queue.End(s.now, id)
-		st.touched = true
+		st.foreign -= f.size
+		st.touched, st.news = true, true
 		return
 	}
 	st.mark(f.procs, others, false)
@@ -163,35 +166,32 @@ func (s *Simulator) backgroundLeaves(id int64) {
 // its own only the number of processors changes: its manager drains.
 func (s *Simulator) hostChange(h HostChange) {
 	st := s.sites[h.Cluster]
-	procs := core.ProcSet{st.hosts[st.rank[h.Host]].procs}
+	host := &st.hosts[st.rank[h.Host]]
+	if host.down != h.Up {
+		return // it is so already
+	}
+	host.down = !h.Up
+	kind, procs := core.HostsDown, core.ProcSet{host.procs}
+	n := -procs.Count()
+	if h.Up {
+		kind, n = core.HostsUp, -n
+	}
 	if st.queue != nil {
-		n := procs.Count()
-		if !h.Up {
-			n = -n
-		}
 		st.queue.SetCapacity(s.now, st.queue.Capacity()+n)
 		st.touched = true
-		return
 	}
-	st.mark(procs, down, !h.Up)
-	kind := core.HostsDown
-	if h.Up {
-		kind = core.HostsUp
-	}
+	st.mark(procs, down, host.down)
 	s.tell(core.Input{Kind: kind, Cluster: h.Cluster, Procs: procs})
 }
 
 // poll shows the engine what others use, where that has changed.
 func (s *Simulator) poll() {
 	for i, st := range s.sites {
-		if st.owner == nil {
+		if !st.news {
 			continue
 		}
-		used := st.with(others)
-		if slices.Equal(used, st.others) {
-			continue
+		if before := st.polled; !slices.Equal(before, st.poll()) {
+			s.tell(core.Input{Kind: core.Polled, Cluster: core.ClusterID(i), Procs: st.polled})
 		}
-		st.others = used
-		s.tell(core.Input{Kind: core.Polled, Cluster: core.ClusterID(i), Procs: used})
 	}
 }

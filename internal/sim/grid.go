@@ -12,7 +12,6 @@ import (
 
 // site is a cluster as it really is, whatever the engine believes.
 type site struct {
-	name    string
 	procs   int
 	uniform float64 // speed of all hosts, 0 if they differ
 	hosts   []siteHost
@@ -20,15 +19,19 @@ type site struct {
 	queue   *localq.Queue // nil: no queue of its own
 	touched bool          // something happened to the queue in this instant
 
-	// owner is kept only where somebody but the engine uses the processors.
-	owner  []owner
-	others core.ProcSet // as last polled
+	// What somebody but the engine does here. Which processors they use is known
+	// only in a cluster without a queue of its own.
+	owner   []owner // nil if there is no such somebody
+	foreign int     // processors of background jobs in the queue, waiting or not
+	polled  core.ProcSet
+	news    bool // others came or went since
 }
 
 type siteHost struct {
 	speed  float64
 	memory int64
 	procs  core.Range
+	down   bool
 }
 
 type owner uint8
@@ -41,34 +44,32 @@ const (
 
 // newSite takes a cluster of the platform. Hosts are sorted by speed so that
 // the engine, which gives out low numbers first, uses the fastest first.
-func newSite(c *platform.Cluster, local platform.Local, opts localq.Options, disturbed bool) *site {
-	s := &site{name: c.Name, procs: c.Procs}
+func newSite(c *platform.Cluster, opts localq.Options, disturbed bool) *site {
+	s := &site{procs: c.Procs, rank: make([]int, len(c.Hosts))}
 	order := make([]int, len(c.Hosts))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(c.Hosts[b].Speed, c.Hosts[a].Speed) })
-	s.rank = make([]int, len(order))
 	at := int32(0)
 	for i, listed := range order {
 		h := &c.Hosts[listed]
 		s.rank[listed] = i
-		s.hosts = append(s.hosts, siteHost{h.Speed, h.Memory, core.Range{Lo: at, Hi: at + int32(h.Cores)}})
+		s.hosts = append(s.hosts, siteHost{speed: h.Speed, memory: h.Memory, procs: core.Range{Lo: at, Hi: at + int32(h.Cores)}})
 		at += int32(h.Cores)
-		if i == 0 {
-			s.uniform = h.Speed
-		} else if h.Speed != s.uniform {
-			s.uniform = 0
-		}
 	}
-	switch local {
+	if s.hosts[0].speed == s.slowest() {
+		s.uniform = s.slowest()
+	}
+	switch c.Local {
 	case platform.LocalFCFS:
 		s.queue = localq.New(localq.FCFS, c.Procs, opts)
 	case platform.LocalEASY:
 		s.queue = localq.New(localq.EASY, c.Procs, opts)
-	}
-	if disturbed && s.queue == nil {
-		s.owner = make([]owner, c.Procs)
+	default:
+		if disturbed {
+			s.owner = make([]owner, c.Procs)
+		}
 	}
 	return s
 }
@@ -82,14 +83,16 @@ func (s *site) spec(c *platform.Cluster) world.ClusterSpec {
 	return spec
 }
 
-// speed is that of the slowest host among the processors.
+func (s *site) slowest() float64 { return s.hosts[len(s.hosts)-1].speed }
+
+// speed is that of the slowest host among the processors. In a cluster with a
+// queue of its own we do not know which it will be.
 func (s *site) speed(procs core.ProcSet) float64 {
-	if s.uniform > 0 {
+	switch {
+	case s.uniform > 0:
 		return s.uniform
-	}
-	slowest := s.hosts[len(s.hosts)-1].speed
-	if len(procs) == 0 {
-		return slowest // of a managed cluster: we do not know which hosts
+	case len(procs) == 0:
+		return s.slowest()
 	}
 	last := procs[len(procs)-1].Hi - 1 // hosts are sorted, the last is the slowest
 	i, _ := slices.BinarySearchFunc(s.hosts, last, func(h siteHost, p int32) int {
@@ -101,26 +104,29 @@ func (s *site) speed(procs core.ProcSet) float64 {
 	return s.hosts[i].speed
 }
 
-// take marks processors as ours; false if somebody else has one of them.
-func (s *site) take(procs core.ProcSet) bool {
+// available is how many of the processors, from the first on, neither others
+// use nor have failed.
+func (s *site) available(procs core.ProcSet) int {
 	if s.owner == nil {
-		return true
+		return procs.Count()
 	}
+	n := 0
 	for _, r := range procs {
 		for p := r.Lo; p < r.Hi; p++ {
 			if s.owner[p]&^ours != 0 {
-				return false
+				return n
 			}
+			n++
 		}
 	}
-	s.mark(procs, ours, true)
-	return true
+	return n
 }
 
 func (s *site) mark(procs core.ProcSet, o owner, set bool) {
 	if s.owner == nil {
 		return
 	}
+	s.news = s.news || o == others
 	for _, r := range procs {
 		for p := r.Lo; p < r.Hi; p++ {
 			if set {
@@ -152,18 +158,23 @@ func (s *site) idleFromTop(n int) core.ProcSet {
 	return set
 }
 
-// with collects the processors that o uses.
-func (s *site) with(o owner) core.ProcSet {
-	var set core.ProcSet
+// poll is the processors that others use at present. In a cluster with a queue
+// of its own their number counts, and so do those that others wait for.
+func (s *site) poll() core.ProcSet {
+	s.news = false
+	s.polled = nil
+	if n := min(s.foreign, s.procs); n > 0 {
+		s.polled = core.ProcSet{{Lo: int32(s.procs - n), Hi: int32(s.procs)}}
+	}
 	for p, by := range s.owner {
-		if by&o == 0 {
+		if by&others == 0 {
 			continue
 		}
-		if k := len(set); k > 0 && set[k-1].Hi == int32(p) {
-			set[k-1].Hi++
+		if k := len(s.polled); k > 0 && s.polled[k-1].Hi == int32(p) {
+			s.polled[k-1].Hi++
 		} else {
-			set = append(set, core.Range{Lo: int32(p), Hi: int32(p) + 1})
+			s.polled = append(s.polled, core.Range{Lo: int32(p), Hi: int32(p) + 1})
 		}
 	}
-	return set
+	return s.polled
 }

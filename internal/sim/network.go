@@ -17,9 +17,8 @@ type network struct {
 
 // delivery is a file on its way to a part of a task.
 type delivery struct {
-	job   core.JobID
-	epoch core.Epoch
-	part  int
+	task *task
+	part int
 }
 
 // newNetwork takes the links of the platform, and tells the engine's world the
@@ -61,13 +60,23 @@ func (n *network) advance(s *Simulator, now core.Time) {
 		return
 	}
 	for _, f := range n.net.Advance(now) {
-		d := n.flows[f.ID]
-		delete(n.flows, f.ID)
-		if t := s.tasks[d.job]; t != nil && t.epoch == d.epoch {
-			s.arrived(t, d.part)
+		if d, wanted := n.flows[f.ID]; wanted {
+			delete(n.flows, f.ID)
+			s.arrived(d.task, d.part)
 		}
 	}
 	s.drain()
+}
+
+// cancel stops what is on its way to a task.
+func (n *network) cancel(t *task, now core.Time) {
+	for _, id := range t.flows {
+		if _, under := n.flows[id]; under {
+			n.net.Cancel(now, id)
+			delete(n.flows, id)
+		}
+	}
+	t.flows = nil
 }
 
 // stage sends the files that a part lacks in its cluster, all at once: they
@@ -84,8 +93,9 @@ func (s *Simulator) stage(t *task, c *core.Command) {
 		}
 		route, _ := s.net.platform.Route(platform.FrontEndOf(int(from)), platform.FrontEndOf(int(c.Cluster)))
 		s.net.last++
-		s.net.flows[s.net.last] = delivery{job: c.Job, epoch: c.Epoch, part: c.Part}
+		s.net.flows[s.net.last] = delivery{t, c.Part}
 		s.net.net.Start(s.now, s.net.last, route.Links, s.spec.Files[f].Bytes, route.Latency())
+		t.flows = append(t.flows, s.net.last)
 		p.files++
 	}
 	s.arrived(t, c.Part)

@@ -42,29 +42,29 @@ type Simulator struct {
 	agenda agenda
 	net    *network
 	now    core.Time
-	wake   core.Time
+	wake   core.Time // when the engine wants to be called again
 
 	tasks     map[core.JobID]*task
 	spare     []*task
 	coming    *task // the next to arrive
 	intruders intruders
 	inbox     []core.Input
-	next      int // first of inbox not told yet
+	told      int // of inbox
 	starts    []int64
-	running   int // tasks
-	steps     int64
-	lastJob   int64 // step at which a job last changed: to notice when nothing will happen any more
+
+	// To notice when nothing will happen any more.
+	running int  // tasks
+	quiet   int  // instants since a job came, began to run, or was over
+	limited bool // some job fails after so many tries to place it
 }
 
 // New builds the grid of a simulation.
 func New(cfg Config) (*Simulator, error) {
-	s := &Simulator{cfg: cfg, tasks: map[core.JobID]*task{}, wake: core.Never}
-	disturbed := cfg.Disturb != nil
+	s := &Simulator{cfg: cfg, tasks: map[core.JobID]*task{}, wake: core.Never, limited: cfg.MaxTries > 0}
 	for i := range cfg.Platform.Clusters {
 		c := cfg.Platform.Clusters[i]
-		local := c.Local
 		if cfg.Local != nil {
-			local = *cfg.Local
+			c.Local = *cfg.Local
 		}
 		if n, ok := cfg.KeepFree[c.Name]; ok {
 			c.KeepFree = n
@@ -72,11 +72,10 @@ func New(cfg Config) (*Simulator, error) {
 		if n, ok := cfg.GrowFree[c.Name]; ok {
 			c.GrowFree = n
 		}
-		if c.KeepFree+c.GrowFree >= c.Procs {
-			return nil, fmt.Errorf("cluster %s keeps all of its %d processors free (keep_free %d, grow_free %d)",
-				c.Name, c.Procs, c.KeepFree, c.GrowFree)
+		if problem := c.FreeProblem(c.KeepFree, c.GrowFree); problem != "" {
+			return nil, fmt.Errorf("cluster %s: want %s", c.Name, problem)
 		}
-		st := newSite(&c, local, cfg.Queue, disturbed)
+		st := newSite(&c, cfg.Queue, cfg.Disturb != nil)
 		s.sites = append(s.sites, st)
 		s.spec.Clusters = append(s.spec.Clusters, st.spec(&c))
 	}
@@ -89,43 +88,46 @@ func New(cfg Config) (*Simulator, error) {
 // WorldSpec is the grid as the engine was told about it.
 func (s *Simulator) WorldSpec() world.Spec { return s.spec }
 
-// World is the engine's state; to be read only.
-func (s *Simulator) World() *world.World { return s.eng.World() }
-
-// stuckAfter is how many steps may pass with nothing running, nobody to come
-// and no job starting before the run is given up: those that still wait will
-// never start.
-const stuckAfter = 100_000
-
-func (s *Simulator) stuck() bool {
-	return s.running == 0 && s.coming == nil && s.steps-s.lastJob > stuckAfter
-}
-
 // Run simulates until all jobs are over, or until those that are left can
 // never start; their number is returned.
 func (s *Simulator) Run(ctx context.Context) (left int, err error) {
-	s.expectNext()
-	s.scheduleDisturbances()
-	for s.coming != nil || len(s.tasks) > 0 {
-		t := min(s.agenda.next(), s.wake, s.net.next())
-		if t == core.Never || s.stuck() {
-			break
-		}
-		if s.steps&0xfff < 4 && ctx.Err() != nil {
+	const often = 64 // instants between two looks at the context
+	s.begin()
+	for n := 0; ; n++ {
+		t, more := s.next()
+		switch {
+		case !more:
+			return len(s.tasks), nil
+		case t < s.now:
+			return len(s.tasks), fmt.Errorf("simulator: time went back from %g s to %g s", s.now.Seconds(), t.Seconds())
+		case n%often == 0 && ctx.Err() != nil:
 			return len(s.tasks), ctx.Err()
-		}
-		if t < s.now {
-			return len(s.tasks), fmt.Errorf("simulator: time went back from %d to %d", s.now, t)
 		}
 		s.instant(t)
 	}
-	return len(s.tasks), nil
+}
+
+func (s *Simulator) begin() {
+	s.expectNext()
+	s.scheduleDisturbances()
+}
+
+// next is the next moment at which something happens; false if all jobs are
+// over, or if nothing will ever happen to those that are left.
+func (s *Simulator) next() (core.Time, bool) {
+	if s.coming == nil && len(s.tasks) == 0 || s.stuck() {
+		return 0, false
+	}
+	t := min(s.agenda.next(), s.wake, s.net.next())
+	return t, t != core.Never
 }
 
 // instant lets everything happen that happens at t: a cluster's own queue
 // looks at its jobs once all of it is known.
 func (s *Simulator) instant(t core.Time) {
 	s.now = t
+	s.quiet++
+	s.agenda.thin(s.void)
 	s.net.advance(s, t)
 	for s.agenda.next() == t {
 		e := s.agenda.pop()
@@ -137,34 +139,43 @@ func (s *Simulator) instant(t core.Time) {
 		s.tell(core.Input{Kind: core.Tick})
 		s.drain()
 	}
-	for i, st := range s.sites {
-		if st.touched {
-			st.touched = false
-			s.startQueued(core.ClusterID(i))
-		}
-	}
-	s.drain()
+	s.scheduleQueues()
 }
 
 func (s *Simulator) happen(e *entry) {
 	switch e.kind() {
 	case jobEnds:
-		if t := s.tasks[e.job]; t != nil && t.version == e.version {
-			s.end(t)
+		if !s.void(e) {
+			s.end(s.tasks[e.job])
 		}
 	case progressDue:
-		if t := s.tasks[e.job]; t != nil && t.version == e.version && t.running {
+		if t := s.tasks[e.job]; !s.void(e) {
 			s.tell(core.Input{Kind: core.Progress, Job: e.job, Epoch: t.epoch, Done: t.progress.Done(s.now)})
+		}
+	case claimExpires:
+		if t := s.tasks[e.job]; !s.void(e) {
+			s.tell(core.Input{Kind: core.ClaimLost, Job: e.job, Epoch: t.epoch, Part: int(e.part)})
 		}
 	case jobArrives:
 		t := s.coming
 		s.tasks[t.job.Spec.ID] = t
-		s.lastJob = s.steps
+		s.quiet = 0
+		s.limited = s.limited || t.job.Spec.MaxTries > 0
 		s.expectNext()
 		s.tell(core.Input{Kind: core.Submit, Job: t.job.Spec.ID, Spec: &t.job.Spec})
 	default:
 		s.disturb(e)
 	}
+}
+
+// void reports whether an entry is about a state of its job that is past.
+func (s *Simulator) void(e *entry) bool {
+	switch e.kind() {
+	case jobEnds, progressDue, claimExpires:
+		t := s.tasks[e.job]
+		return t == nil || t.version != e.version
+	}
+	return false
 }
 
 // expectNext takes the next job from the source.
@@ -185,7 +196,7 @@ func (s *Simulator) freshTask() *task {
 	}
 	t := s.spare[n-1]
 	s.spare = s.spare[:n-1]
-	*t = task{version: t.version}
+	*t = task{}
 	return t
 }
 
@@ -195,10 +206,9 @@ func (s *Simulator) tell(in core.Input) { s.inbox = append(s.inbox, in) }
 // drain tells the engine everything and carries out what it wants, until there
 // is nothing more to tell.
 func (s *Simulator) drain() {
-	for s.next < len(s.inbox) {
-		in := s.inbox[s.next]
-		s.next++
-		s.steps++
+	for s.told < len(s.inbox) {
+		in := s.inbox[s.told]
+		s.told++
 		out := s.eng.Step(s.now, &in)
 		s.wake = out.WakeAt
 		for i := range out.Commands {
@@ -213,12 +223,47 @@ func (s *Simulator) drain() {
 			}
 		}
 	}
-	s.inbox, s.next = s.inbox[:0], 0
+	s.inbox, s.told = s.inbox[:0], 0
 }
 
 func (s *Simulator) forget(id core.JobID) {
-	t := s.tasks[id]
+	s.spare = append(s.spare, s.tasks[id])
 	delete(s.tasks, id)
-	s.spare = append(s.spare, t)
-	s.lastJob = s.steps
+	s.quiet = 0
+}
+
+// How many instants may pass without anything happening to a job before those
+// that wait are given up: few if only the engine's own period and polls that
+// find nothing new are ahead, many if local users come and go, or hosts.
+const (
+	patience     = 1_000
+	longPatience = 1_000_000
+)
+
+// stuck reports whether those that are left wait in vain, as far as anybody
+// can tell: nothing runs, nobody is to come, and that has been so for long.
+func (s *Simulator) stuck() bool {
+	if s.quiet < patience || s.running > 0 || s.coming != nil {
+		return false
+	}
+	return s.quiet >= longPatience || s.quiet%patience == 0 && !s.moreToCome()
+}
+
+// moreToCome reports whether anything is ahead besides a look at what has not
+// changed.
+func (s *Simulator) moreToCome() bool {
+	if s.net.next() != core.Never || s.limited && s.wake != core.Never {
+		return true
+	}
+	for i := range s.agenda.heap {
+		if e := &s.agenda.heap[i]; e.kind() != pollDue && !s.void(e) {
+			return true
+		}
+	}
+	for _, st := range s.sites {
+		if st.news && s.cfg.PollEvery > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/sim/app"
+	"github.com/godwit-hpc/godwit/internal/sim/netflow"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
 )
 
@@ -15,6 +16,7 @@ type task struct {
 	running  bool
 	parts    []taskPart
 	onePart  [1]taskPart
+	flows    []netflow.ID // files that were sent for it, some of them may have arrived
 	progress app.Progress
 	saved    float64 // part of the work that its last checkpoint holds
 }
@@ -23,9 +25,10 @@ type task struct {
 type taskPart struct {
 	cluster core.ClusterID
 	size    int
-	procs   core.ProcSet
-	queued  bool // known to the cluster's own queue
-	files   int  // still on their way
+	procs   core.ProcSet // that it holds; in a cluster with a queue of its own we do not know which
+	queued  bool         // known to the cluster's own queue
+	starts  bool         // if the queue starts it, the program runs; else a part of several is claimed
+	files   int          // still on their way
 }
 
 func (t *task) size() int {
@@ -47,9 +50,12 @@ func (t *task) part(i int) *taskPart {
 	return &t.parts[i]
 }
 
+// timed reports whether the run time is given, whatever the size.
+func (t *task) timed() bool { return t.job.Run > 0 || t.job.Work == 0 }
+
 // work is how much the task has to do, in seconds at rate 1.
 func (t *task) work() float64 {
-	if t.job.Run > 0 || t.job.Work == 0 {
+	if t.timed() {
 		return t.job.Run.Seconds()
 	}
 	return t.job.Work
@@ -57,26 +63,25 @@ func (t *task) work() float64 {
 
 // rate is how much of it is done in a second on the present processors.
 func (t *task) rate(speed float64) float64 {
-	if t.job.Run > 0 || t.job.Work == 0 {
+	if t.timed() {
 		return speed
 	}
 	return t.job.App.Rate(t.size(), speed)
 }
 
-// begin starts the program, from its last checkpoint if it has one.
+// begin starts the program, from its last checkpoint if it has one, and tells
+// when it will end.
 func (t *task) begin(now core.Time, speed float64) core.Time {
 	t.running = true
 	t.version++
-	if t.job.Run > 0 && speed == 1 && t.saved == 0 {
-		// A run time given in whole nanoseconds stays exact.
-		t.progress = app.Begin(t.work(), now, 1)
-		return now.Add(t.job.Run)
-	}
 	t.progress = app.Resume(t.work(), t.saved, now, t.rate(speed))
+	if t.timed() && speed == 1 && t.saved == 0 {
+		return now.Add(t.job.Run) // given in whole nanoseconds, it stays exact
+	}
 	return t.progress.Finish()
 }
 
-// resize lets the program go on at its new size.
+// resize lets the program go on at its new size, and tells when it will end.
 func (t *task) resize(now core.Time, speed float64) core.Time {
 	t.version++
 	t.progress.SetRate(now, t.rate(speed), t.job.App.Resize)
