@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/engine"
+	"github.com/godwit-hpc/godwit/internal/sim/app"
 )
 
 func TestProcessorsAreClaimedLateSoThatOthersCanUseThemMeanwhile(t *testing.T) {
@@ -97,4 +98,14 @@ func TestAHostThatComesBackIsUsedAlthoughAClaimWasLostMeanwhile(t *testing.T) {
 	// One of four hosts is down and one in use when the claim of three is lost.
 	// With the first there again, three are free.
 	p.times([2]float64{30, 35})
+}
+
+func TestGrowingTakesWhatALocalUserHasLeftAndTheRestLater(t *testing.T) {
+	a := &app.App{Name: "a", Speedup: app.Linear{}}
+	cfg := Config{Platform: clustersOf(t, 8), Engine: policies(engine.PRA, "fpsma"), PollEvery: 100 * second, Disturb: users(local(50, 0, 4, 40))}
+	p := play(t, cfg, initially(2, elastic(60, 1, 8, a, 240)))
+	// It is offered 6 more, of which a local user has 4; he is seen gone at
+	// 100 s, when 160 are done.
+	p.same("sizes", p.sizes(1), "60 2, 60 +2, 100 +4")
+	p.times([2]float64{60, 110})
 }

@@ -178,6 +178,9 @@ func (w *World) answered(p *Part, ev *core.Event) error {
 		kept, back := procs.Last(n - ev.N)
 		c.give(back)
 		p.refused = n - ev.N
+		if _, taken := c.others.has(back); taken {
+			p.refused = 0 // somebody was faster: that was not its choice
+		}
 		if p.refused > 0 {
 			p.job.scaling.picky = true
 		}
