@@ -1,0 +1,116 @@
+package nodesel
+
+import "slices"
+
+// search narrows down the best value: values[low] can be had, by best, and
+// values[high] cannot.
+type search struct {
+	b       *Bandwidths
+	s       *shape
+	allowed []int // hosts
+	values  []float64
+	low     int // -1: nothing found yet
+	high    int // len(values): nothing ruled out yet
+	best    []int
+	mt      *meter
+	matches int
+}
+
+// Effort on one threshold graph, in steps; it doubles from round to round.
+const (
+	firstEffort = 1 << 9
+	maxEffort   = 1 << 40
+)
+
+// optimise closes the gap between low and high, or stops when time is up.
+func (q *search) optimise() {
+	q.greedy()
+	q.structure()
+	for effort := firstEffort; q.open() && effort < maxEffort; effort *= 4 {
+		q.round(effort)
+	}
+}
+
+func (q *search) open() bool { return q.high-q.low > 1 && !q.mt.over() }
+
+// structure lowers high to where the structure of the threshold graph alone
+// rules the pattern out.
+func (q *search) structure() {
+	for low := q.low; q.high-low > 1 && !q.mt.over(); {
+		mid := (low + q.high) / 2
+		if len(q.at(mid).parts(q.s)) == 0 {
+			q.high = mid
+		} else {
+			low = mid
+		}
+	}
+}
+
+// round decides as many threshold graphs as a given effort allows. Where it
+// does not suffice for the middle one, those to either side of it are easier:
+// more room below, fewer pairs above.
+func (q *search) round(effort int) {
+	q.above(effort)
+	if q.open() {
+		q.below(effort)
+	}
+}
+
+// above bisects from low upwards: what cannot be decided counts as too high.
+func (q *search) above(effort int) {
+	high := q.high
+	for high-q.low > 1 && q.open() {
+		mid := (q.low + high) / 2
+		switch q.decide(mid, effort) {
+		case no, yes:
+			high = min(high, q.high)
+		case unknown:
+			high = mid
+		}
+	}
+}
+
+// below bisects from high downwards: what cannot be decided counts as too low.
+func (q *search) below(effort int) {
+	low := q.low
+	for q.high-low > 1 && q.open() {
+		mid := (low + q.high + 1) / 2
+		switch q.decide(mid, effort) {
+		case no, yes:
+			low = max(low, q.low)
+		case unknown:
+			low = mid
+		}
+	}
+}
+
+// decide asks the matchers whether values[i] can be had, and keeps what
+// follows from the answer.
+func (q *search) decide(i, effort int) answer {
+	q.matches++
+	a, hosts := match(q.s, q.at(i), effort, q.mt)
+	switch a {
+	case yes:
+		q.keep(hosts)
+	case no:
+		q.high = min(q.high, i)
+	}
+	return a
+}
+
+func (q *search) at(i int) *target { return threshold(q.b, q.allowed, q.s, q.values[i]) }
+
+// keep takes a choice as the best if it is.
+func (q *search) keep(hosts []int) {
+	i, ok := slices.BinarySearch(q.values, worth(q.b, q.s, hosts))
+	if ok && i > q.low {
+		q.low, q.best = i, slices.Clone(hosts)
+	}
+}
+
+func (q *search) group() Group {
+	return Group{Hosts: q.best, Mbps: q.values[q.low], Optimal: q.high-q.low == 1}
+}
+
+// bound is the largest value that is not ruled out.
+func (q *search) bound() float64 { return q.values[q.high-1] }

@@ -1,0 +1,201 @@
+package nodesel
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// cycleFinder looks for a cycle through exactly m vertices. It decides edges:
+// each is taken, struck out or open, and so is each vertex. After every
+// decision it draws the conclusions (cycleRules), which rule out most graphs
+// that are too poor long before all cycles were tried.
+type cycleFinder struct {
+	m     int
+	mt    *meter
+	rnd   *rand.Rand // nil: in order
+	found []int
+}
+
+// cycleState is one set of decisions.
+type cycleState struct {
+	open  *graph // edges not struck out, taken ones included
+	taken *graph
+	in    set   // vertices that must be on the cycle
+	alive set   // vertices that may be
+	mate  []int // of the end of a chain of taken edges: the other end
+	size  []int // of the end of a chain: its vertices
+	queue []int // vertices to look at again
+}
+
+func newCycleState(g *graph) *cycleState {
+	s := &cycleState{open: newGraph(g.n), taken: newGraph(g.n), in: newSet(g.n), alive: fullSet(g.n),
+		mate: identity(g.n), size: slices.Repeat([]int{1}, g.n)}
+	s.open.copyFrom(g)
+	s.queue = identity(g.n)
+	return s
+}
+
+func (s *cycleState) clone() *cycleState {
+	c := newCycleState(s.open)
+	c.queue = c.queue[:0]
+	c.taken.copyFrom(s.taken)
+	copy(c.in, s.in)
+	copy(c.alive, s.alive)
+	copy(c.mate, s.mate)
+	copy(c.size, s.size)
+	return c
+}
+
+// findCycle looks for a cycle through m vertices, one of them through if that
+// is not negative. It lists them in order, beginning there.
+func findCycle(g *graph, m, through int, mt *meter, rnd *rand.Rand) (answer, []int) {
+	f := &cycleFinder{m: m, mt: mt, rnd: rnd}
+	s := newCycleState(g)
+	if through >= 0 {
+		s.in.add(through)
+	}
+	a := f.search(s)
+	if a == yes && through >= 0 {
+		i := slices.Index(f.found, through)
+		f.found = slices.Concat(f.found[i:], f.found[:i])
+	}
+	return a, f.found
+}
+
+// search tries an edge both ways, again and again: taken in a copy of the
+// state, then struck out in this one.
+func (f *cycleFinder) search(s *cycleState) answer {
+	for {
+		if !f.mt.spend(1 + s.open.n/64) {
+			return unknown
+		}
+		switch f.conclude(s) {
+		case yes:
+			return yes
+		case no:
+			return no
+		}
+		u, v := f.choose(s)
+		if u < 0 {
+			return no
+		}
+		with := s.clone()
+		if v < 0 {
+			with.in.add(u)
+			with.queue = append(with.queue, u)
+		} else if !f.take(with, u, v) {
+			s.strike(u, v)
+			continue
+		}
+		switch f.search(with) {
+		case yes:
+			return yes
+		case unknown:
+			return unknown
+		}
+		if v < 0 {
+			s.bury(u)
+		} else {
+			s.strike(u, v)
+		}
+	}
+}
+
+// choose picks what to decide next: an edge at the end of a chain with the
+// fewest ways on or, before there is any, whether the best connected vertex is
+// on the cycle (then v is -1).
+func (f *cycleFinder) choose(s *cycleState) (u, v int) {
+	best, bestDegree := -1, 1<<30
+	for x := s.in.first(); x >= 0; x = s.in.next(x) {
+		if d := s.open.deg(x); s.taken.deg(x) < 2 && d < bestDegree {
+			best, bestDegree = x, d
+		}
+	}
+	if best < 0 {
+		for x := s.alive.first(); x >= 0; x = s.alive.next(x) {
+			if d := s.open.deg(x); best < 0 || d > bestDegree {
+				best, bestDegree = x, d
+			}
+		}
+		return best, -1
+	}
+	return best, f.pick(s, best)
+}
+
+// pick chooses where a chain goes on: by chance if so asked, otherwise to the
+// vertex with the fewest ways on, which is the hardest to reach later.
+func (f *cycleFinder) pick(s *cycleState, u int) int {
+	best, least := -1, 1<<30
+	row := s.open.adj[u]
+	for v := row.first(); v >= 0; v = row.next(v) {
+		if s.taken.adj[u].has(v) {
+			continue
+		}
+		rank := s.open.deg(v) << 8
+		if f.rnd != nil {
+			rank = rank*f.rnd.IntN(3) + f.rnd.IntN(256)
+		}
+		if rank < least {
+			best, least = v, rank
+		}
+	}
+	return best
+}
+
+// take puts an edge on the cycle. It reports false if that cannot be.
+func (f *cycleFinder) take(s *cycleState, u, v int) bool {
+	if s.taken.adj[u].has(v) {
+		return true
+	}
+	if !s.open.adj[u].has(v) || s.taken.deg(u) > 1 || s.taken.deg(v) > 1 {
+		return false
+	}
+	if s.mate[u] == v && s.size[u] > 1 { // it closes a chain
+		if s.size[u] != f.m {
+			return false
+		}
+		s.taken.join(u, v)
+		f.found = s.walk(u)
+		return true
+	}
+	s.taken.join(u, v)
+	a, b := s.mate[u], s.mate[v]
+	size := s.size[u] + s.size[v]
+	s.mate[a], s.mate[b], s.size[a], s.size[b] = b, a, size, size
+	s.in.add(u)
+	s.in.add(v)
+	s.queue = append(s.queue, u, v, a, b)
+	return size <= f.m
+}
+
+// strike takes an edge out.
+func (s *cycleState) strike(u, v int) {
+	if s.open.adj[u].has(v) {
+		s.open.cut(u, v)
+		s.queue = append(s.queue, u, v)
+	}
+}
+
+// bury takes a vertex out.
+func (s *cycleState) bury(v int) {
+	s.alive.del(v)
+	row := s.open.adj[v]
+	for u := row.first(); u >= 0; u = row.next(u) {
+		s.strike(u, v)
+	}
+}
+
+// walk lists the closed chain of taken edges that u is on.
+func (s *cycleState) walk(u int) []int {
+	list := []int{u}
+	before, at := u, s.taken.adj[u].first()
+	for at != u {
+		list = append(list, at)
+		next := s.taken.adj[at].first()
+		if next == before {
+			next = s.taken.adj[at].next(next)
+		}
+		before, at = at, next
+	}
+	return list
+}

@@ -1,0 +1,109 @@
+package nodesel
+
+// domains works out where each node can go at all: the host has as many
+// neighbours, its neighbours can take the node's neighbours, each another one
+// (a matching), and so on until nothing changes. nil: some node has nowhere.
+func (e *embedder) domains() []set {
+	dom := make([]set, e.s.m)
+	for p := range dom {
+		dom[p] = newSet(e.t.n())
+		for v := range e.t.n() {
+			if e.roomFor(p, v) {
+				dom[p].add(v)
+			}
+		}
+	}
+	work := make([]bool, e.s.m)
+	for p := range work {
+		work[p] = true
+	}
+	for again := true; again; {
+		again = false
+		for p := range dom {
+			if !work[p] {
+				continue
+			}
+			work[p] = false
+			if e.filter(dom, p) {
+				again = true
+				for q := e.s.g.adj[p].first(); q >= 0; q = e.s.g.adj[p].next(q) {
+					work[q] = true
+				}
+			}
+			if dom[p].empty() {
+				return nil
+			}
+		}
+	}
+	return dom
+}
+
+// roomFor compares degrees in every class of weights: a pair of class c can
+// use the pairs of class c and harder ones.
+func (e *embedder) roomFor(p, v int) bool {
+	need := 0
+	for c := len(e.s.weights) - 1; c >= 0; c-- {
+		for q := e.s.g.adj[p].first(); q >= 0; q = e.s.g.adj[p].next(q) {
+			if e.s.class[p][q] == c {
+				need++
+			}
+		}
+		if e.t.class[c].deg(v) < need {
+			return false
+		}
+	}
+	return true
+}
+
+// filter takes the hosts out of a node's domain whose neighbours cannot take
+// all neighbours of the node at once. It reports whether any went.
+func (e *embedder) filter(dom []set, p int) bool {
+	changed := false
+	for v := dom[p].first(); v >= 0; v = dom[p].next(v) {
+		if !e.takesAll(dom, p, v) {
+			dom[p].del(v)
+			changed = true
+		}
+	}
+	return changed
+}
+
+func (e *embedder) takesAll(dom []set, p, v int) bool {
+	m := &matching{by: make([]int, e.t.n())}
+	for i := range m.by {
+		m.by[i] = -1
+	}
+	for q := e.s.g.adj[p].first(); q >= 0; q = e.s.g.adj[p].next(q) {
+		options := append(set(nil), dom[q]...)
+		options.keep(e.rel[e.relOf[p][q]].rows[v])
+		m.options = append(m.options, options)
+	}
+	for i := range m.options {
+		m.seen = newSet(e.t.n())
+		if !m.place(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// matching gives each of some nodes a host of its own.
+type matching struct {
+	options []set
+	by      []int // of a host: who has it
+	seen    set
+}
+
+func (m *matching) place(i int) bool {
+	for v := m.options[i].first(); v >= 0; v = m.options[i].next(v) {
+		if m.seen.has(v) {
+			continue
+		}
+		m.seen.add(v)
+		if m.by[v] < 0 || m.place(m.by[v]) {
+			m.by[v] = i
+			return true
+		}
+	}
+	return false
+}

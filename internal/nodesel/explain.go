@@ -1,0 +1,47 @@
+package nodesel
+
+import "fmt"
+
+// explain says which part of a pattern cannot be met even if every connection
+// counts, however slow.
+func explain(b *Bandwidths, s *shape) string {
+	t := threshold(b, identity(b.n), s, 0x1p-1074)
+	g := t.class[0]
+	largest := 0
+	for _, part := range g.components(fullSet(g.n)) {
+		largest = max(largest, len(part))
+	}
+	if s.connected && largest < s.m {
+		return fmt.Sprintf("it needs %d connected hosts, the largest connected part has %d", s.m, largest)
+	}
+	block := 0
+	for _, part := range g.blocks(fullSet(g.n)) {
+		block = max(block, len(part))
+	}
+	if s.biconnected && block < s.m {
+		return fmt.Sprintf("it needs %d hosts that stay connected when any one of them is lost, the largest such part has %d", s.m, block)
+	}
+	if why := explainDegrees(g, s); why != "" {
+		return why
+	}
+	return fmt.Sprintf("no %d of the %d hosts are connected in the way of its %d edges", s.m, b.n, len(s.edges))
+}
+
+// explainDegrees names the first number of partners that too few hosts have.
+func explainDegrees(g *graph, s *shape) string {
+	for i, d := range s.degrees {
+		if i+1 < s.m && s.degrees[i+1] == d {
+			continue
+		}
+		have := 0
+		for v := range g.n {
+			if g.deg(v) >= d {
+				have++
+			}
+		}
+		if have < i+1 {
+			return fmt.Sprintf("%d of its nodes have at least %d partners, only %d hosts are connected to so many", i+1, d, have)
+		}
+	}
+	return ""
+}

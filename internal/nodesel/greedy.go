@@ -1,0 +1,84 @@
+package nodesel
+
+import "slices"
+
+// greedyStarts is from how many hosts the greedy choice is tried.
+const greedyStarts = 16
+
+// greedy finds a first choice: node by node, each goes to the host that is
+// best connected to the hosts of its neighbours.
+func (q *search) greedy() {
+	starts := q.startHosts()
+	order := q.s.connectedOrder()
+	for _, h := range starts[:min(greedyStarts, len(starts))] {
+		if q.mt.over() && q.best != nil {
+			return
+		}
+		if hosts := grow(q.b, q.s, order, q.allowed, h); hosts != nil {
+			q.keep(hosts)
+		}
+	}
+}
+
+// startHosts sorts hosts by the best pair they are part of.
+func (q *search) startHosts() []int {
+	best := make([]float64, q.b.n)
+	for _, u := range q.allowed {
+		for _, v := range q.allowed {
+			best[u] = max(best[u], q.b.Pair(u, v))
+		}
+	}
+	hosts := slices.Clone(q.allowed)
+	slices.SortStableFunc(hosts, func(u, v int) int {
+		switch {
+		case best[u] > best[v]:
+			return -1
+		case best[u] < best[v]:
+			return 1
+		}
+		return 0
+	})
+	return hosts
+}
+
+// grow places the nodes in order, the first on a given host. nil: it came to
+// an end before all had one.
+func grow(b *Bandwidths, s *shape, order, allowed []int, first int) []int {
+	hosts := slices.Repeat([]int{-1}, s.m)
+	used := make([]bool, b.n)
+	hosts[order[0]], used[first] = first, true
+	for _, p := range order[1:] {
+		best, bestValue := -1, 0.0
+		for _, h := range allowed {
+			if used[h] {
+				continue
+			}
+			if v := nodeValue(b, s, hosts, p, h); best < 0 || v > bestValue {
+				best, bestValue = h, v
+			}
+		}
+		if best < 0 || bestValue == 0 {
+			return nil
+		}
+		hosts[p], used[best] = best, true
+	}
+	return hosts
+}
+
+// nodeValue is what a node would get on a host from the neighbours that are
+// placed already; without any, the host's first connection counts.
+func nodeValue(b *Bandwidths, s *shape, hosts []int, p, h int) float64 {
+	least := -1.0
+	for q := s.g.adj[p].first(); q >= 0; q = s.g.adj[p].next(q) {
+		if hosts[q] < 0 {
+			continue
+		}
+		if x := b.Pair(h, hosts[q]) / s.weights[s.class[p][q]]; least < 0 || x < least {
+			least = x
+		}
+	}
+	if least < 0 {
+		return 1e-300
+	}
+	return least
+}

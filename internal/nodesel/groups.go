@@ -1,0 +1,98 @@
+package nodesel
+
+import "slices"
+
+// others finds the best groups that differ: each uses another set of hosts
+// than all before it. A set that differs from given ones misses a host of each
+// of them, so the best of them is the best over the ways to leave such hosts
+// out; larger ones of these ways hold no better choice and are not looked at.
+func (q *search) others(first Group, count int) []Group {
+	groups := []Group{first}
+	for len(groups) < count && !q.mt.over() {
+		g, ok := q.nextBest(groups)
+		if !ok {
+			break
+		}
+		groups = append(groups, g)
+	}
+	return groups
+}
+
+// nextBest looks for the best group that differs from the given ones.
+func (q *search) nextBest(given []Group) (Group, bool) {
+	n := &runnerUp{q: q, given: given, top: len(q.values), proven: true}
+	if last := given[len(given)-1]; last.Optimal {
+		i, _ := slices.BinarySearch(q.values, last.Mbps)
+		n.top = i + 1
+	}
+	n.leave(nil)
+	if n.best == nil {
+		return Group{}, false
+	}
+	return Group{Hosts: n.best, Mbps: q.values[n.low], Optimal: n.proven && given[len(given)-1].Optimal}, true
+}
+
+type runnerUp struct {
+	q      *search
+	given  []Group
+	top    int // nothing from values[top] on can be had
+	low    int
+	best   []int
+	proven bool
+}
+
+// leave looks for the best choice without some hosts. While it is one of the
+// given groups, a host of that has to go too.
+func (n *runnerUp) leave(out []int) {
+	if n.q.mt.over() {
+		n.proven = false
+		return
+	}
+	if n.best != nil && n.low == n.top-1 {
+		return // it cannot get better
+	}
+	for _, g := range n.given {
+		if slices.ContainsFunc(g.Hosts, func(h int) bool { return slices.Contains(out, h) }) {
+			continue
+		}
+		for _, h := range g.Hosts {
+			n.leave(append(slices.Clone(out), h))
+		}
+		return
+	}
+	n.solve(out)
+}
+
+// solve asks only for what is better than the best so far.
+func (n *runnerUp) solve(out []int) {
+	q := &search{b: n.q.b, s: n.q.s, values: n.q.values, low: -1, high: n.top, mt: n.q.mt}
+	for _, h := range n.q.allowed {
+		if !slices.Contains(out, h) {
+			q.allowed = append(q.allowed, h)
+		}
+	}
+	if len(q.allowed) < q.s.m {
+		return
+	}
+	if n.best != nil {
+		q.low = n.low
+	}
+	q.runUp()
+	if q.best != nil {
+		n.low, n.best = q.low, q.best
+	}
+	n.proven = n.proven && q.high-q.low <= 1
+}
+
+// runUp is optimise for a value that is likely close to high: it first asks
+// for the values just below it.
+func (q *search) runUp() {
+	for step := 1; q.high-step > q.low && q.open(); step *= 4 {
+		if q.decide(q.high-step, 4*firstEffort) == yes {
+			break
+		}
+	}
+	for effort := firstEffort; q.open() && effort < maxEffort; effort *= 4 {
+		q.round(effort)
+	}
+}

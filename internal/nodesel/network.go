@@ -1,0 +1,111 @@
+package nodesel
+
+import (
+	"container/heap"
+	"fmt"
+	"math"
+)
+
+// Network is the network status graph: hosts are numbered from 0, routers
+// follow them.
+type Network struct {
+	Hosts   []string
+	Routers []string
+	Links   []Link
+}
+
+// Link is a connection of two hosts or routers, by number.
+type Link struct {
+	A, B int
+	Mbps float64
+	Ms   float64 // latency; no part of the choice yet
+}
+
+// Bandwidths holds what every pair of hosts can have, in Mbit/s; 0 is no
+// connection. It is symmetric.
+type Bandwidths struct {
+	n    int
+	mbps []float64
+}
+
+// NewBandwidths is a table for n hosts without any connection.
+func NewBandwidths(n int) *Bandwidths { return &Bandwidths{n, make([]float64, n*n)} }
+
+// Hosts is the number of hosts.
+func (b *Bandwidths) Hosts() int { return b.n }
+
+// Pair is the bandwidth between two hosts.
+func (b *Bandwidths) Pair(u, v int) float64 { return b.mbps[u*b.n+v] }
+
+// Raise sets the bandwidth of a pair, unless it has more already.
+func (b *Bandwidths) Raise(u, v int, mbps float64) {
+	if u != v && mbps > b.mbps[u*b.n+v] {
+		b.mbps[u*b.n+v], b.mbps[v*b.n+u] = mbps, mbps
+	}
+}
+
+// Bandwidths gives each pair of hosts its widest path: the one whose narrowest
+// link is widest. A path passes routers but no other host.
+func (n *Network) Bandwidths() (*Bandwidths, error) {
+	hosts, all := len(n.Hosts), len(n.Hosts)+len(n.Routers)
+	b := NewBandwidths(hosts)
+	near := make([][]Link, all) // the links at each end, A being that end
+	for i, l := range n.Links {
+		if l.A < 0 || l.B < 0 || l.A >= all || l.B >= all || l.A == l.B || !(l.Mbps > 0) || math.IsInf(l.Mbps, 1) {
+			return nil, fmt.Errorf("link %d between %d and %d with %g Mbit/s cannot be", i, l.A, l.B, l.Mbps)
+		}
+		if l.A < hosts && l.B < hosts {
+			b.Raise(l.A, l.B, l.Mbps)
+			continue
+		}
+		near[l.A] = append(near[l.A], l)
+		near[l.B] = append(near[l.B], Link{A: l.B, B: l.A, Mbps: l.Mbps})
+	}
+	if len(n.Routers) == 0 {
+		return b, nil
+	}
+	for h := range hosts {
+		b.widest(h, near)
+	}
+	return b, nil
+}
+
+// widest finds the widest paths that leave one host, in the manner of Dijkstra.
+func (b *Bandwidths) widest(from int, near [][]Link) {
+	done := make([]bool, len(near))
+	done[from] = true
+	q := &wideFirst{}
+	for _, l := range near[from] {
+		heap.Push(q, l)
+	}
+	for q.Len() > 0 {
+		l := heap.Pop(q).(Link)
+		if done[l.B] {
+			continue
+		}
+		done[l.B] = true
+		if l.B < b.n {
+			b.Raise(from, l.B, l.Mbps)
+			continue
+		}
+		for _, on := range near[l.B] {
+			if !done[on.B] {
+				heap.Push(q, Link{A: from, B: on.B, Mbps: math.Min(l.Mbps, on.Mbps)})
+			}
+		}
+	}
+}
+
+// wideFirst is a heap of path ends.
+type wideFirst []Link
+
+func (q wideFirst) Len() int           { return len(q) }
+func (q wideFirst) Less(i, j int) bool { return q[i].Mbps > q[j].Mbps }
+func (q wideFirst) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *wideFirst) Push(x any)        { *q = append(*q, x.(Link)) }
+func (q *wideFirst) Pop() any {
+	old := *q
+	x := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return x
+}

@@ -1,0 +1,168 @@
+package nodesel
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// MaxNodes is the largest pattern that can be asked for.
+const MaxNodes = 4096
+
+// Pattern says who talks to whom in a program: its nodes are 0 … Nodes-1.
+type Pattern struct {
+	Name  string
+	Nodes int
+	Edges []Edge
+}
+
+// Edge is a pair of nodes that communicate. A pair with weight 2 sends twice
+// as much, so half of its bandwidth counts.
+type Edge struct {
+	A, B   int
+	Weight float64
+}
+
+// PatternNames are the patterns that Named knows, as a user writes them.
+func PatternNames() []string {
+	return []string{"ring", "path", "all", "star", "tree:K", "mesh:RxC", "torus:RxC", "hypercube"}
+}
+
+// Named makes one of the known patterns on m nodes. With m = 0 the name must
+// say how many there are. The error is a phrase that says what would be right.
+func Named(name string, m int) (*Pattern, error) {
+	kind, arg, hasArg := strings.Cut(name, ":")
+	p := &Pattern{Name: name, Nodes: m}
+	switch kind {
+	case "mesh", "torus":
+		rows, columns, err := grid(kind, arg)
+		if err != nil {
+			return nil, err
+		}
+		if m != 0 && m != rows*columns {
+			return nil, fmt.Errorf("%d nodes, as %s has", rows*columns, name)
+		}
+		p.Nodes = rows * columns
+		p.grid(rows, columns, kind == "torus")
+		return p, nil
+	case "tree":
+		k, err := strconv.Atoi(arg)
+		if err != nil || k < 1 || k > MaxNodes {
+			return nil, fmt.Errorf("tree:K with K from 1 to %d, like tree:2", MaxNodes)
+		}
+		return p.filled(func(i int) { p.join((i-1)/k, i) })
+	}
+	if hasArg {
+		return nil, fmt.Errorf("%s without anything after it", kind)
+	}
+	return p.simple(kind)
+}
+
+// simple is a pattern that its name and its size describe.
+func (p *Pattern) simple(kind string) (*Pattern, error) {
+	m := p.Nodes
+	switch kind {
+	case "ring":
+		q, err := p.filled(func(i int) { p.join(i-1, i) })
+		if err == nil && m > 2 {
+			p.join(m-1, 0)
+		}
+		return q, err
+	case "path":
+		return p.filled(func(i int) { p.join(i-1, i) })
+	case "star":
+		return p.filled(func(i int) { p.join(0, i) })
+	case "all":
+		return p.filled(func(i int) {
+			for j := range i {
+				p.join(j, i)
+			}
+		})
+	case "hypercube":
+		if bits.OnesCount(uint(m)) != 1 {
+			return nil, fmt.Errorf("a power of two for a hypercube, like %d", 1<<max(1, bits.Len(uint(m))-1))
+		}
+		return p.filled(func(i int) {
+			for bit := 1; bit <= i; bit <<= 1 {
+				if i&bit != 0 {
+					p.join(i^bit, i)
+				}
+			}
+		})
+	}
+	return nil, fmt.Errorf("one of %s, or a file", strings.Join(PatternNames(), ", "))
+}
+
+// filled adds the edges of each node to those before it.
+func (p *Pattern) filled(edges func(i int)) (*Pattern, error) {
+	if p.Nodes < 2 || p.Nodes > MaxNodes {
+		return nil, fmt.Errorf("a number of nodes from 2 to %d", MaxNodes)
+	}
+	for i := 1; i < p.Nodes; i++ {
+		edges(i)
+	}
+	return p, nil
+}
+
+func (p *Pattern) join(a, b int) { p.Edges = append(p.Edges, Edge{a, b, 1}) }
+
+// grid reads RxC.
+func grid(kind, arg string) (rows, columns int, err error) {
+	r, c, _ := strings.Cut(arg, "x")
+	rows, errR := strconv.Atoi(r)
+	columns, errC := strconv.Atoi(c)
+	if errR != nil || errC != nil || rows < 1 || columns < 1 || rows > MaxNodes || columns > MaxNodes ||
+		rows*columns < 2 || rows*columns > MaxNodes {
+		return 0, 0, fmt.Errorf("%s:RxC with 2 to %d nodes, like %s:3x4", kind, MaxNodes, kind)
+	}
+	return rows, columns, nil
+}
+
+// grid adds the edges of a mesh, or of a torus. Going round a row of one or
+// two nodes adds nothing that the mesh does not have.
+func (p *Pattern) grid(rows, columns int, wrap bool) {
+	for r := range rows {
+		for c := range columns {
+			at := r*columns + c
+			switch {
+			case c+1 < columns:
+				p.join(at, at+1)
+			case wrap && columns > 2:
+				p.join(at, r*columns)
+			}
+			switch {
+			case r+1 < rows:
+				p.join(at, at+columns)
+			case wrap && rows > 2:
+				p.join(at, c)
+			}
+		}
+	}
+}
+
+// Check says what is wrong with a pattern that was not made by Named.
+func (p *Pattern) Check() error {
+	if p.Nodes < 2 || p.Nodes > MaxNodes {
+		return fmt.Errorf("%d nodes: from 2 to %d", p.Nodes, MaxNodes)
+	}
+	if len(p.Edges) == 0 {
+		return fmt.Errorf("no edges: at least one pair that communicates")
+	}
+	seen := newGraph(p.Nodes)
+	for i, e := range p.Edges {
+		switch {
+		case e.A < 0 || e.A >= p.Nodes || e.B < 0 || e.B >= p.Nodes:
+			return fmt.Errorf("edges[%d] %d-%d: nodes from 0 to %d", i, e.A, e.B, p.Nodes-1)
+		case e.A == e.B:
+			return fmt.Errorf("edges[%d] %d-%d: two different nodes", i, e.A, e.B)
+		case seen.adj[e.A].has(e.B):
+			return fmt.Errorf("edges[%d] %d-%d: each pair once", i, e.A, e.B)
+		case !(e.Weight > 0) || math.IsInf(e.Weight, 1):
+			return fmt.Errorf("edges[%d].weight %g: a number above 0", i, e.Weight)
+		}
+		seen.join(e.A, e.B)
+	}
+	return nil
+}

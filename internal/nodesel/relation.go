@@ -1,0 +1,101 @@
+package nodesel
+
+// relation is a condition on the hosts of two nodes: they must be joined in a
+// class of the graph, or have as many common neighbours as the nodes have, or
+// both.
+type relation struct {
+	class  int // -1: they need not be joined
+	common int
+	rows   []set
+}
+
+// maxCommon is up to how many common neighbours are told apart.
+const maxCommon = 3
+
+// relate works out which pairs of nodes have which relation, and for each
+// relation which hosts have it.
+func (e *embedder) relate() {
+	e.relOf = make([][]int, e.s.m)
+	for p := range e.relOf {
+		e.relOf[p] = make([]int, e.s.m)
+		for q := range e.relOf[p] {
+			e.relOf[p][q] = -1
+			if p == q {
+				continue
+			}
+			common := min(e.s.g.adj[p].common(e.s.g.adj[q]), maxCommon)
+			if c := e.s.class[p][q]; c >= 0 || common > 0 {
+				e.relOf[p][q] = e.relationFor(c, common)
+			}
+		}
+	}
+}
+
+func (e *embedder) relationFor(class, common int) int {
+	for i, r := range e.rel {
+		if r.class == class && r.common == common {
+			return i
+		}
+	}
+	r := relation{class: class, common: common}
+	if common == 0 {
+		r.rows = e.t.class[class].adj
+	} else {
+		r.rows = e.t.sharing(class, common)
+	}
+	e.rel = append(e.rel, r)
+	return len(e.rel) - 1
+}
+
+// sharing lists for each host those that have common neighbours with it, and
+// are joined to it in a class if that is not negative.
+func (t *target) sharing(class, common int) []set {
+	g := newGraph(t.n())
+	wide := t.class[0]
+	for u := range g.n {
+		for v := range u {
+			if class >= 0 && !t.class[class].adj[u].has(v) {
+				continue
+			}
+			if wide.adj[u].common(wide.adj[v]) >= common {
+				g.join(u, v)
+			}
+		}
+	}
+	return g.adj
+}
+
+// twins numbers the hosts so that those with equal numbers can be exchanged:
+// in every class they have the same neighbours besides each other.
+func (t *target) twins(classes int) []int {
+	number := make([]int, t.n())
+	for v := range number {
+		number[v] = v
+		for u := range v {
+			if number[u] == u && t.areTwins(u, v, classes) {
+				number[v] = u
+				break
+			}
+		}
+	}
+	return number
+}
+
+func (t *target) areTwins(u, v, classes int) bool {
+	for c := range classes {
+		a, b := t.class[c].adj[u], t.class[c].adj[v]
+		for i := range a {
+			diff := a[i] ^ b[i]
+			if u>>6 == i {
+				diff &^= 1 << (u & 63)
+			}
+			if v>>6 == i {
+				diff &^= 1 << (v & 63)
+			}
+			if diff != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}

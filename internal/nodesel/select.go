@@ -1,0 +1,105 @@
+package nodesel
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Options limit a selection.
+type Options struct {
+	Groups int         // how many different groups of hosts; at least 1
+	Stop   func() bool // says when time is up; nil: never
+}
+
+// Group is a choice: the host of each node of the pattern, and the bandwidth
+// of the slowest pair over its weight.
+type Group struct {
+	Hosts   []int
+	Mbps    float64
+	Optimal bool // nothing better exists, other than the groups before it
+}
+
+// Selection is what Select found.
+type Selection struct {
+	Group           // the best
+	Bound   float64 // no choice reaches more; equal to Mbps if Optimal
+	Groups  []Group // the best that differ in at least one host, this one first
+	Matches int     // threshold graphs that were decided
+}
+
+// InfeasibleError says that the pattern does not fit whatever the bandwidths,
+// and why.
+type InfeasibleError struct{ Why string }
+
+func (e *InfeasibleError) Error() string { return "the pattern does not fit: " + e.Why }
+
+// ErrStopped means that time was up before any choice was found.
+var ErrStopped = errors.New("time is up and no choice was found; allow more")
+
+// Select puts a pattern on hosts so that its slowest pair is as fast as can
+// be. Without a proof in time it returns the best it found, with a bound.
+func Select(b *Bandwidths, p *Pattern, o Options) (*Selection, error) {
+	if err := p.Check(); err != nil {
+		return nil, fmt.Errorf("pattern: %w", err)
+	}
+	if p.Nodes > b.n {
+		return nil, &InfeasibleError{fmt.Sprintf("it has %d nodes and there are %d hosts", p.Nodes, b.n)}
+	}
+	s := newShape(p)
+	q := &search{b: b, s: s, allowed: identity(b.n), mt: &meter{stop: o.Stop}}
+	q.values = possibleValues(b, s)
+	if len(q.values) == 0 {
+		return nil, &InfeasibleError{"no two hosts are connected"}
+	}
+	q.low, q.high = -1, len(q.values)
+	q.optimise()
+	if q.best == nil {
+		if q.high == 0 {
+			return nil, &InfeasibleError{explain(b, s)}
+		}
+		return nil, ErrStopped
+	}
+	sel := &Selection{Group: q.group(), Bound: q.bound(), Matches: q.matches}
+	sel.Groups = q.others(sel.Group, o.Groups)
+	return sel, nil
+}
+
+// possibleValues lists what a selection can be worth, ascending: a bandwidth
+// over a weight.
+func possibleValues(b *Bandwidths, s *shape) []float64 {
+	pairs := make([]float64, 0, b.n*(b.n-1)/2)
+	for u := range b.n {
+		for _, x := range b.mbps[u*b.n : u*b.n+u] {
+			if x > 0 {
+				pairs = append(pairs, x)
+			}
+		}
+	}
+	slices.Sort(pairs)
+	pairs = slices.Compact(pairs)
+	if len(s.weights) == 1 && s.weights[0] == 1 {
+		return pairs
+	}
+	values := make([]float64, 0, len(pairs)*len(s.weights))
+	for _, w := range s.weights {
+		for _, x := range pairs {
+			if v := x / w; v > 0 {
+				values = append(values, v)
+			}
+		}
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// worth is the value of a choice.
+func worth(b *Bandwidths, s *shape, hosts []int) float64 {
+	least := -1.0
+	for _, e := range s.edges {
+		if x := b.Pair(hosts[e.A], hosts[e.B]) / e.Weight; least < 0 || x < least {
+			least = x
+		}
+	}
+	return least
+}

@@ -1,0 +1,72 @@
+package nodesel
+
+import "slices"
+
+// shape is what the matchers know of a pattern; it is worked out once.
+type shape struct {
+	m       int
+	edges   []Edge
+	weights []float64 // the different ones, ascending: class 0 is the easiest
+	class   [][]int   // by pair of nodes; -1 where they do not communicate
+	g       *graph
+
+	degrees     []int // descending
+	least, most int   // degrees
+	connected   bool
+	biconnected bool
+	kind        kind
+	syms        [][]int // automorphisms, the identity left out
+}
+
+// kind is a pattern that has a matcher of its own. What counts is the shape,
+// not the name that a user gave it.
+type kind int
+
+const (
+	general kind = iota
+	clique
+	cycle
+	line // a path
+)
+
+func newShape(p *Pattern) *shape {
+	s := &shape{m: p.Nodes, edges: p.Edges, g: newGraph(p.Nodes), class: make([][]int, p.Nodes)}
+	for _, e := range p.Edges {
+		s.weights = append(s.weights, e.Weight)
+	}
+	slices.Sort(s.weights)
+	s.weights = slices.Compact(s.weights)
+	for i := range s.class {
+		s.class[i] = slices.Repeat([]int{-1}, s.m)
+	}
+	for _, e := range p.Edges {
+		c, _ := slices.BinarySearch(s.weights, e.Weight)
+		s.class[e.A][e.B], s.class[e.B][e.A] = c, c
+		s.g.join(e.A, e.B)
+	}
+	for v := range s.m {
+		s.degrees = append(s.degrees, s.g.deg(v))
+	}
+	slices.SortFunc(s.degrees, func(a, b int) int { return b - a })
+	s.most, s.least = s.degrees[0], s.degrees[s.m-1]
+	s.connected = s.g.connected()
+	s.biconnected = s.g.biconnected()
+	s.kind = s.recognise()
+	s.syms = automorphisms(s)
+	return s
+}
+
+// recognise wants equal weights: the special matchers know one graph only.
+func (s *shape) recognise() kind {
+	switch {
+	case len(s.weights) != 1 || !s.connected:
+		return general
+	case len(s.edges) == s.m*(s.m-1)/2:
+		return clique
+	case s.most == 2 && s.least == 2:
+		return cycle
+	case s.most == 2:
+		return line
+	}
+	return general
+}

@@ -1,0 +1,186 @@
+package nodesel
+
+import "slices"
+
+// Limits on how much is known of a pattern's symmetry. What is not found only
+// makes the search longer.
+const (
+	maxSymmetries    = 50_000
+	maxSymmetrySteps = 2_000_000
+)
+
+// automorphisms lists the ways to renumber a pattern that leave it as it is:
+// all of them if they are few, otherwise exchanges of two equal parts that
+// hang at one node, of which trees have many.
+func automorphisms(s *shape) [][]int {
+	if s.kind != general {
+		return nil // the special matchers do not use them
+	}
+	if swaps := s.branchSwaps(); len(swaps) > 12 {
+		return swaps // the group they generate is too large to list
+	}
+	f := &symmetryFinder{s: s, order: s.connectedOrder(), image: slices.Repeat([]int{-1}, s.m), used: make([]bool, s.m)}
+	if f.extend(0) {
+		return f.found
+	}
+	return s.branchSwaps()
+}
+
+// symmetryFinder maps the pattern onto itself, node by node.
+type symmetryFinder struct {
+	s     *shape
+	order []int
+	image []int
+	used  []bool
+	found [][]int
+	steps int
+}
+
+// extend reports whether the listing is complete.
+func (f *symmetryFinder) extend(i int) bool {
+	if i == len(f.order) {
+		return f.keep()
+	}
+	p := f.order[i]
+	for v := range f.image {
+		if f.steps++; f.steps > maxSymmetrySteps {
+			return false
+		}
+		if f.used[v] || !f.fits(i, v) {
+			continue
+		}
+		f.image[p], f.used[v] = v, true
+		complete := f.extend(i + 1)
+		f.image[p], f.used[v] = -1, false
+		if !complete {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *symmetryFinder) keep() bool {
+	if slices.IsSorted(f.image) {
+		return true // the identity
+	}
+	f.found = append(f.found, slices.Clone(f.image))
+	return len(f.found) <= maxSymmetries
+}
+
+func (f *symmetryFinder) fits(i, v int) bool {
+	p := f.order[i]
+	if f.s.g.deg(p) != f.s.g.deg(v) {
+		return false
+	}
+	for _, q := range f.order[:i] {
+		if f.s.class[p][q] != f.s.class[v][f.image[q]] {
+			return false
+		}
+	}
+	return true
+}
+
+// connectedOrder lists the nodes so that each has an earlier neighbour where
+// it can have one.
+func (s *shape) connectedOrder() []int {
+	var order []int
+	for _, part := range s.g.components(fullSet(s.m)) {
+		order = append(order, part...)
+	}
+	return order
+}
+
+// branchSwaps are the exchanges of two equal branches of a tree that hang at
+// the same node, for the next pair of equal ones.
+func (s *shape) branchSwaps() [][]int {
+	if !s.connected || len(s.edges) != s.m-1 {
+		return nil
+	}
+	parent := slices.Repeat([]int{-1}, s.m)
+	order := s.connectedOrder()
+	for _, v := range order {
+		for u := s.g.adj[v].first(); u >= 0; u = s.g.adj[v].next(u) {
+			if u != parent[v] {
+				parent[u] = v
+			}
+		}
+	}
+	code := s.branchCodes(order, parent)
+	var swaps [][]int
+	for v := range s.m {
+		last := map[int]int{} // by code
+		for u := s.g.adj[v].first(); u >= 0; u = s.g.adj[v].next(u) {
+			if u == parent[v] {
+				continue
+			}
+			if w, ok := last[code[u]]; ok {
+				image := identity(s.m)
+				s.exchange(image, code, parent, u, w)
+				swaps = append(swaps, image)
+			}
+			last[code[u]] = u
+		}
+	}
+	return swaps
+}
+
+// branchCodes numbers the branches below each node so that equal ones have
+// equal numbers: same weight upwards, same branches below.
+func (s *shape) branchCodes(order, parent []int) []int {
+	code := make([]int, s.m)
+	numbers := map[string]int{}
+	for i := len(order) - 1; i >= 0; i-- {
+		v := order[i]
+		var below []int
+		for u := s.g.adj[v].first(); u >= 0; u = s.g.adj[v].next(u) {
+			if u != parent[v] {
+				below = append(below, code[u])
+			}
+		}
+		slices.Sort(below)
+		up := -1
+		if parent[v] >= 0 {
+			up = s.class[v][parent[v]]
+		}
+		key := string(appendInts(nil, append(below, up)))
+		if _, ok := numbers[key]; !ok {
+			numbers[key] = len(numbers)
+		}
+		code[v] = numbers[key]
+	}
+	return code
+}
+
+func appendInts(b []byte, list []int) []byte {
+	for _, x := range list {
+		b = append(b, byte(x), byte(x>>8), byte(x>>16), byte(x>>24))
+	}
+	return b
+}
+
+// exchange maps the branch at u onto the equal one at w and back.
+func (s *shape) exchange(image, code, parent []int, u, w int) {
+	image[u], image[w] = w, u
+	below := func(v int) []int {
+		var list []int
+		for x := s.g.adj[v].first(); x >= 0; x = s.g.adj[v].next(x) {
+			if x != parent[v] {
+				list = append(list, x)
+			}
+		}
+		slices.SortStableFunc(list, func(a, b int) int { return code[a] - code[b] })
+		return list
+	}
+	other := below(w)
+	for i, x := range below(u) {
+		s.exchange(image, code, parent, x, other[i])
+	}
+}
+
+func identity(m int) []int {
+	id := make([]int, m)
+	for i := range id {
+		id[i] = i
+	}
+	return id
+}

@@ -1,0 +1,98 @@
+package nodesel
+
+import "slices"
+
+// target is the part of a threshold graph that a matcher looks at: for each
+// class of weights the pairs of hosts that reach the value in question. A
+// harder class has fewer pairs, all of them in the easier ones too.
+type target struct {
+	hosts []int // by vertex
+	class []*graph
+}
+
+func (t *target) n() int { return len(t.hosts) }
+
+// threshold is the graph of what reaches value λ among the allowed hosts.
+func threshold(b *Bandwidths, allowed []int, s *shape, value float64) *target {
+	t := &target{hosts: allowed}
+	for _, weight := range s.weights {
+		g := newGraph(len(allowed))
+		for i, u := range allowed {
+			row, out := b.mbps[u*b.n:(u+1)*b.n], g.adj[i]
+			for j, v := range allowed {
+				if row[v]/weight >= value {
+					out[j>>6] |= 1 << (j & 63)
+				}
+			}
+			out.del(i)
+		}
+		t.class = append(t.class, g)
+	}
+	return t
+}
+
+// part is the target on some of its vertices.
+func (t *target) part(vertices []int) *target {
+	vertices = slices.Clone(vertices)
+	slices.Sort(vertices)
+	p := &target{}
+	for _, v := range vertices {
+		p.hosts = append(p.hosts, t.hosts[v])
+	}
+	for _, g := range t.class {
+		p.class = append(p.class, g.induced(vertices))
+	}
+	return p
+}
+
+// parts are the places where the pattern can be at all: of what is left of the
+// graph when too poor vertices are gone, the connected or biconnected pieces
+// that are large and rich enough. None: the pattern does not fit.
+func (t *target) parts(s *shape) []*target {
+	core := t.class[0].core(s.least)
+	var pieces [][]int
+	switch {
+	case s.biconnected:
+		pieces = t.class[0].blocks(core)
+	case s.connected:
+		pieces = t.class[0].components(core)
+	default:
+		var all []int
+		for v := core.first(); v >= 0; v = core.next(v) {
+			all = append(all, v)
+		}
+		pieces = [][]int{all}
+	}
+	var fit []*target
+	for _, piece := range pieces {
+		if len(piece) < s.m {
+			continue
+		}
+		p := t
+		if len(piece) < t.n() {
+			p = t.part(piece)
+		}
+		if p.rich(s) {
+			fit = append(fit, p)
+		}
+	}
+	slices.SortStableFunc(fit, func(a, b *target) int { return b.n() - a.n() })
+	return fit
+}
+
+// rich compares degrees and flows: the i-th best connected vertex has at least
+// as many neighbours as the i-th node of the pattern, in every class.
+func (t *target) rich(s *shape) bool {
+	g := t.class[0]
+	var degrees []int
+	for v := range g.n {
+		degrees = append(degrees, g.deg(v))
+	}
+	slices.SortFunc(degrees, func(a, b int) int { return b - a })
+	for i, d := range s.degrees {
+		if degrees[i] < d {
+			return false
+		}
+	}
+	return g.spread(s.most, 2*len(s.edges))
+}

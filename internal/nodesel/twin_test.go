@@ -1,0 +1,168 @@
+package nodesel
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// exhaustive is the deliberately dumb twin of Select: it tries every way to
+// put the nodes on hosts and leaves off only where the value is already no
+// better than the best. It returns 0 if no way exists.
+func exhaustive(b *Bandwidths, p *Pattern) float64 {
+	at := make([]int, 0, p.Nodes)
+	used := make([]bool, b.Hosts())
+	best := 0.0
+	var try func(least float64)
+	try = func(least float64) {
+		if len(at) == p.Nodes {
+			best = least
+			return
+		}
+		for h := range b.Hosts() {
+			if used[h] {
+				continue
+			}
+			value := least
+			for _, e := range p.Edges {
+				if max(e.A, e.B) == len(at) {
+					value = math.Min(value, b.Pair(h, at[min(e.A, e.B)])/e.Weight)
+				}
+			}
+			if value <= best {
+				continue
+			}
+			at, used[h] = append(at, h), true
+			try(value)
+			at, used[h] = at[:len(at)-1], false
+		}
+	}
+	try(math.Inf(1))
+	return best
+}
+
+// check is the independent judge of an answer: every node has a host of its
+// own and the value is what the slowest pair gives.
+func check(t testing.TB, b *Bandwidths, p *Pattern, g Group) {
+	t.Helper()
+	if len(g.Hosts) != p.Nodes {
+		t.Fatalf("%d hosts for %d nodes", len(g.Hosts), p.Nodes)
+	}
+	seen := map[int]bool{}
+	for _, h := range g.Hosts {
+		if h < 0 || h >= b.Hosts() || seen[h] {
+			t.Fatalf("hosts %v: %d is no host, or twice", g.Hosts, h)
+		}
+		seen[h] = true
+	}
+	least := math.Inf(1)
+	for _, e := range p.Edges {
+		least = math.Min(least, b.Pair(g.Hosts[e.A], g.Hosts[e.B])/e.Weight)
+	}
+	if least != g.Mbps || !(least > 0) {
+		t.Fatalf("the slowest pair has %g, the answer says %g", least, g.Mbps)
+	}
+}
+
+// randomBandwidths is a graph in which a pair is connected with the given
+// probability; with few levels many pairs are alike.
+func randomBandwidths(rnd *rand.Rand, n int, density float64, levels int) *Bandwidths {
+	b := NewBandwidths(n)
+	for u := range n {
+		for v := range u {
+			if rnd.Float64() >= density {
+				continue
+			}
+			x := 1 + 999*rnd.Float64()
+			if levels > 0 {
+				x = float64(1+rnd.IntN(levels)) * 10
+			}
+			b.Raise(u, v, x)
+		}
+	}
+	return b
+}
+
+func named(t testing.TB, name string, m int) *Pattern {
+	t.Helper()
+	p, err := Named(name, m)
+	if err != nil {
+		t.Fatalf("%s of %d: %v", name, m, err)
+	}
+	return p
+}
+
+// smallPatterns are all patterns that fit on n hosts.
+func smallPatterns(t testing.TB, n int) []*Pattern {
+	var list []*Pattern
+	for m := 2; m <= n; m++ {
+		for _, name := range []string{"ring", "path", "all", "star", "tree:1", "tree:2", "tree:3"} {
+			list = append(list, named(t, name, m))
+		}
+		for r := 1; r <= m; r++ {
+			if m%r == 0 {
+				list = append(list, named(t, fmt.Sprintf("mesh:%dx%d", r, m/r), m))
+				list = append(list, named(t, fmt.Sprintf("torus:%dx%d", r, m/r), m))
+			}
+		}
+	}
+	for m := 2; m <= n; m *= 2 {
+		list = append(list, named(t, "hypercube", m))
+	}
+	return list
+}
+
+// randomPattern has any edges, weighted, and need not be connected.
+func randomPattern(rnd *rand.Rand, n int) *Pattern {
+	p := &Pattern{Name: "random", Nodes: 2 + rnd.IntN(n-1)}
+	density := rnd.Float64()
+	for a := range p.Nodes {
+		for b := range a {
+			if rnd.Float64() < density {
+				p.Edges = append(p.Edges, Edge{b, a, float64(1 + rnd.IntN(3))})
+			}
+		}
+	}
+	if len(p.Edges) == 0 {
+		p.Edges = []Edge{{0, 1, 0.5}}
+	}
+	return p
+}
+
+func TestSelectionEqualsExhaustiveSearchOnSmallGraphs(t *testing.T) {
+	const graphs = 500
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for i := range graphs {
+		n := 2 + i%8
+		b := randomBandwidths(rnd, n, []float64{1, 0.3, 0.5, 0.8}[i%4], []int{0, 3, 6}[i%3])
+		patterns := smallPatterns(t, n)
+		for range 10 {
+			patterns = append(patterns, randomPattern(rnd, n))
+		}
+		for _, p := range patterns {
+			compare(t, b, p, fmt.Sprintf("graph %d with %d hosts, %s of %d %v", i, n, p.Name, p.Nodes, p.Edges))
+		}
+	}
+}
+
+func compare(t *testing.T, b *Bandwidths, p *Pattern, what string) {
+	t.Helper()
+	want := exhaustive(b, p)
+	got, err := Select(b, p, Options{Groups: 1})
+	if want == 0 {
+		var infeasible *InfeasibleError
+		if !errors.As(err, &infeasible) {
+			t.Fatalf("%s: %v, %v; no choice exists", what, got, err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatalf("%s: %v; the best is %g", what, err, want)
+	}
+	check(t, b, p, got.Group)
+	if got.Mbps != want || !got.Optimal || got.Bound != want {
+		t.Fatalf("%s: %g (optimal %v, bound %g), the best is %g", what, got.Mbps, got.Optimal, got.Bound, want)
+	}
+}
