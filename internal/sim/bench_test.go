@@ -80,8 +80,13 @@ func easyRun(tb testing.TB, trace *swf.Trace, procs int) *outcome.Collector {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return simulate(tb, easyOn(tb, procs, source))
+}
+
+// easyOn is a simulation on one cluster with EASY.
+func easyOn(tb testing.TB, procs int, source workload.Source) Config {
 	easy := platform.LocalEASY
-	return simulate(tb, Config{Platform: clustersOf(tb, procs), Local: &easy, Jobs: source})
+	return Config{Platform: clustersOf(tb, procs), Local: &easy, Jobs: source}
 }
 
 func perSecond(b *testing.B, jobs int) {
@@ -141,8 +146,7 @@ func BenchmarkMillionJobs(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		easy := platform.LocalEASY
-		s, err := New(Config{Platform: clustersOf(b, 256), Local: &easy, Jobs: source})
+		s, err := New(easyOn(b, 256, source))
 		if err != nil {
 			b.Fatal(err)
 		}
