@@ -80,3 +80,15 @@ func gadgetSlower(r *Results) (bool, string) {
 	f.add(longer >= 0.15 && longer <= 0.5, "%s under PRA, %s under PWA: %s longer", sec(pra), sec(pwa), pct(longer))
 	return f.verdict()
 }
+
+func egsFarWorse(r *Results) (bool, string) {
+	worst, next := r.mean(fastM, egs, response), 0.0
+	four([]Workload{fastM, fastMR}, func(w Workload, policy string) {
+		if w != fastM || policy != egs {
+			next = max(next, r.mean(w, policy, response))
+		}
+	})
+	var f findings
+	f.add(worst >= farWorse*next, "EGS on W'm %s, the next %s", sec(worst), sec(next))
+	return f.verdict()
+}

@@ -123,15 +123,26 @@ func Count(list []Verdict, wanted bool) (holds, all int) {
 type metric struct {
 	title string
 	of    func(*outcome.Summary) float64
-	show  func(float64) string
+	unit  string
 	best  int
 }
 
+// number is a value in the digits and the unit of the column, without naming
+// the unit.
+func (m metric) number(x float64) string {
+	if m.unit == "%" {
+		return fmt.Sprintf("%.1f", 100*x)
+	}
+	return num(x)
+}
+
+func (m metric) show(x float64) string { return strings.TrimRight(m.number(x)+" "+m.unit, " ") }
+
 func metrics() []metric {
 	return []metric{
-		{"response", response, sec, -1}, {"waiting", wait, sec, -1}, {"execution", execution, sec, -1},
-		{"utilisation", utilization, pct, 1}, {"mean size", meanSize, num, 0}, {"largest size", maxSize, num, 0},
-		{"grown", grows, num, 0}, {"shrunk", shrinks, num, 0},
+		{"response", response, "s", -1}, {"waiting", wait, "s", -1}, {"execution", execution, "s", -1},
+		{"utilisation", utilization, "%", 1}, {"mean size", meanSize, "", 0}, {"largest size", maxSize, "", 0},
+		{"grown", grows, "", 0}, {"shrunk", shrinks, "", 0},
 	}
 }
 
@@ -147,7 +158,7 @@ func (r *Results) writeRuns(b *strings.Builder) {
 			fmt.Fprintf(b, "| %s, %s, %s |", strings.ToUpper(w.Approach.String()), title(policy), w.Name)
 			for _, m := range metrics() {
 				mean, spread := r.meanAndSpread(w, policy, m.of)
-				fmt.Fprintf(b, " %s ± %s |", m.show(mean), m.show(spread))
+				fmt.Fprintf(b, " %s ± %s |", m.number(mean), m.show(spread))
 			}
 			b.WriteString("\n")
 		}
