@@ -20,6 +20,8 @@ type search struct {
 const (
 	firstEffort = 1 << 9
 	maxEffort   = 1 << 40
+	maxClimb    = 8 // choices found one after the other before bisecting again
+	climbing    = 8 // times more for the value next to the best known
 )
 
 // optimise closes the gap between low and high, or stops when time is up.
@@ -46,41 +48,24 @@ func (q *search) structure() {
 	}
 }
 
-// round decides as many threshold graphs as a given effort allows. Where it
-// does not suffice for the middle one, those to either side of it are easier:
-// more room below, fewer pairs above.
+// round bisects with a given effort while that suffices, looks for better
+// choices not far from the best one and for a better bound, and then climbs
+// with more effort: close to the optimum every refutation is a full proof, of
+// which bisecting needs many and climbing one.
 func (q *search) round(effort int) {
-	q.above(effort)
-	if q.open() {
-		q.below(effort)
+	for q.open() && q.decide((q.low+q.high)/2, effort) != unknown {
+		continue
 	}
-}
-
-// above bisects from low upwards: what cannot be decided counts as too high.
-func (q *search) above(effort int) {
-	high := q.high
-	for high-q.low > 1 && q.open() {
-		mid := (q.low + high) / 2
-		switch q.decide(mid, effort) {
-		case no, yes:
-			high = min(high, q.high)
-		case unknown:
-			high = mid
+	for q.open() && q.decide(q.low+1+(q.high-q.low)/8, effort) == yes {
+		continue
+	}
+	for range maxClimb {
+		if !q.open() || q.decide(q.low+1, climbing*effort) != yes {
+			break
 		}
 	}
-}
-
-// below bisects from high downwards: what cannot be decided counts as too low.
-func (q *search) below(effort int) {
-	low := q.low
-	for q.high-low > 1 && q.open() {
-		mid := (low + q.high + 1) / 2
-		switch q.decide(mid, effort) {
-		case no, yes:
-			low = max(low, q.low)
-		case unknown:
-			low = mid
-		}
+	if near := (q.high - q.low) / 8; q.open() && near > 0 {
+		q.decide(q.high-near, effort)
 	}
 }
 

@@ -66,7 +66,7 @@ func findCycle(g *graph, m, through int, mt *meter, rnd *rand.Rand) (answer, []i
 // state, then struck out in this one.
 func (f *cycleFinder) search(s *cycleState) answer {
 	for {
-		if !f.mt.spend(1 + s.open.n/64) {
+		if !f.mt.spend(1) {
 			return unknown
 		}
 		switch f.conclude(s) {

@@ -69,17 +69,54 @@ func (e *embedder) filter(dom []set, p int) bool {
 }
 
 func (e *embedder) takesAll(dom []set, p, v int) bool {
-	m := &matching{by: make([]int, e.t.n())}
-	for i := range m.by {
-		m.by[i] = -1
-	}
+	m := &e.match
+	n := 0
 	for q := e.s.g.adj[p].first(); q >= 0; q = e.s.g.adj[p].next(q) {
-		options := append(set(nil), dom[q]...)
+		options := m.option(n, e.t.n())
+		copy(options, dom[q])
 		options.keep(e.rel[e.relOf[p][q]].rows[v])
-		m.options = append(m.options, options)
+		if options.empty() {
+			return false
+		}
+		n++
 	}
-	for i := range m.options {
-		m.seen = newSet(e.t.n())
+	return m.complete(n, e.t.n())
+}
+
+// matching gives each of some nodes a host of its own. It is used many times
+// over, so it keeps its memory.
+type matching struct {
+	options []set
+	by      []int // of a host: who has it, -1 for nobody
+	taken   []int // hosts with somebody
+	seen    set
+}
+
+// option is where the options of the i-th node are written.
+func (m *matching) option(i, n int) set {
+	if len(m.options) <= i {
+		m.options = append(m.options, newSet(n))
+	}
+	return m.options[i]
+}
+
+// complete reports whether the first count nodes can all have a host.
+func (m *matching) complete(count, n int) bool {
+	if m.by == nil {
+		m.by, m.seen = make([]int, n), newSet(n)
+		for v := range m.by {
+			m.by[v] = -1
+		}
+	}
+	for _, v := range m.taken {
+		m.by[v] = -1
+	}
+	m.taken = m.taken[:0]
+	for i := range count {
+		if m.first(i) {
+			continue
+		}
+		clear(m.seen)
 		if !m.place(i) {
 			return false
 		}
@@ -87,11 +124,16 @@ func (e *embedder) takesAll(dom []set, p, v int) bool {
 	return true
 }
 
-// matching gives each of some nodes a host of its own.
-type matching struct {
-	options []set
-	by      []int // of a host: who has it
-	seen    set
+// first gives a node a host that nobody has, without looking further.
+func (m *matching) first(i int) bool {
+	for v := m.options[i].first(); v >= 0; v = m.options[i].next(v) {
+		if m.by[v] < 0 {
+			m.by[v] = i
+			m.taken = append(m.taken, v)
+			return true
+		}
+	}
+	return false
 }
 
 func (m *matching) place(i int) bool {
@@ -102,6 +144,7 @@ func (m *matching) place(i int) bool {
 		m.seen.add(v)
 		if m.by[v] < 0 || m.place(m.by[v]) {
 			m.by[v] = i
+			m.taken = append(m.taken, v)
 			return true
 		}
 	}

@@ -15,18 +15,23 @@ import (
 // something about all placements that agree with the decisions, not about one
 // representative of them, so they may be mixed freely.
 type embedder struct {
-	s      *shape
-	t      *target
-	rel    []relation
-	relOf  [][]int // by pair of nodes: index into rel, -1 for none
-	twin   []int   // hosts with equal numbers are twins
-	degree []int   // of hosts
-	mt     *meter
-	rnd    *rand.Rand // nil: in order
-	low    bool       // try poorly connected hosts first
-	limit  int        // steps of this run, if above 0
-	found  []int
-	frames []*frame // by depth, reused
+	s       *shape
+	t       *target
+	rel     []relation
+	relOf   [][]int // by pair of nodes: index into rel, -1 for none
+	relates []set   // by node: which relations it has
+	twin    []int   // hosts with equal numbers are twins
+	degree  []int   // of hosts
+	mt      *meter
+	rnd     *rand.Rand // nil: in order
+	low     bool       // try poorly connected hosts first
+	limit   int        // steps of this run, if above 0
+	found   []int
+	frames  []*frame // by depth, reused
+
+	scratch set // for the moment
+	match   matching
+	open    []int
 }
 
 // frame is the state at one depth of the search.
@@ -38,7 +43,7 @@ type frame struct {
 }
 
 func newEmbedder(s *shape, t *target, mt *meter) *embedder {
-	e := &embedder{s: s, t: t, mt: mt, twin: t.twins(len(s.weights))}
+	e := &embedder{s: s, t: t, mt: mt, twin: t.twins(len(s.weights)), scratch: newSet(t.n())}
 	e.relate()
 	for v := range t.n() {
 		e.degree = append(e.degree, t.class[0].deg(v))
@@ -176,7 +181,8 @@ func (e *embedder) choose(f *frame) (p, v int) {
 // neediest is the host with the fewest nodes that can go there; not to use it
 // counts as one more.
 func (e *embedder) neediest(f *frame) (host, nodes int) {
-	open, usable := 0, newSet(e.t.n())
+	open, usable := 0, e.scratch
+	clear(usable)
 	for q := range f.dom {
 		if f.at[q] < 0 {
 			open++

@@ -5,12 +5,16 @@ import (
 	"slices"
 )
 
+// leastSteps is the effort a node of the pattern that lets a search reach the
+// bottom at all.
+const leastSteps = 64
+
 // match decides whether the pattern fits into a target, and how: the host of
 // each node. It spends at most the given steps.
 func match(s *shape, t *target, steps int, stop *meter) (answer, []int) {
 	result := no
 	for _, part := range t.parts(s) {
-		mt := &meter{left: steps, stop: stop.over}
+		mt := &meter{left: max(steps, leastSteps*s.m), stop: stop.over}
 		a, at := s.matchPart(part, mt)
 		if a == yes {
 			hosts := make([]int, s.m)
@@ -96,7 +100,7 @@ const seed = 20020715
 // are many, and then searches in order, which is the better proof.
 func (s *shape) tryCycles(g *graph, m, through int, mt *meter) (answer, []int) {
 	for try := range uint64(4) {
-		short := &meter{left: min(mt.left/8, (4*m+40)*(1+g.n/64)), stop: mt.over}
+		short := &meter{left: min(mt.left/8, 4*m+40), stop: mt.over}
 		a, list := findCycle(g, m, through, short, rand.New(rand.NewPCG(seed, try)))
 		mt.left -= max(1, mt.left/8)
 		if a != unknown || mt.stopped {

@@ -75,16 +75,18 @@ func (e *embedder) settle(f *frame) bool {
 // enough applies Hall's condition to the domains in the order of their size:
 // k nodes need k hosts between them.
 func (e *embedder) enough(f *frame) bool {
-	var open []int
+	open := e.open[:0]
 	for p := range f.dom {
 		if f.at[p] < 0 {
-			open = append(open, p)
+			open = append(open, f.dom[p].count()<<16|p)
 		}
 	}
-	slices.SortStableFunc(open, func(a, b int) int { return f.dom[a].count() - f.dom[b].count() })
-	hosts := newSet(e.t.n())
-	for i, p := range open {
-		hosts.merge(f.dom[p])
+	slices.Sort(open)
+	e.open = open
+	hosts := e.scratch
+	clear(hosts)
+	for i, x := range open {
+		hosts.merge(f.dom[x&(1<<16-1)])
 		if hosts.count() < i+1 {
 			return false
 		}
@@ -95,32 +97,52 @@ func (e *embedder) enough(f *frame) bool {
 // support takes hosts out of domains where a related node has nowhere to go.
 // It reports whether any went.
 func (e *embedder) support(f *frame) bool {
-	dirty := slices.Contains(f.revise, true)
 	changed := false
-	for dirty {
-		dirty = false
-		for q := range f.dom {
-			if !f.revise[q] {
-				continue
-			}
-			f.revise[q] = false
-			for p := range f.dom {
-				if r := e.relOf[p][q]; r >= 0 && f.at[p] < 0 && e.narrow(f, p, q, e.rel[r].rows) {
-					f.revise[p] = true
-					dirty, changed = true, true
-				}
+	for q := e.nextRevision(f); q >= 0; q = e.nextRevision(f) {
+		f.revise[q] = false
+		for r := range e.rel {
+			if e.relates[q].has(r) && !e.crowded(f, q, r) && e.narrow(f, q, r) {
+				changed = true
 			}
 		}
 	}
 	return changed
 }
 
-// narrow takes out of the domain of p what no host of q supports.
-func (e *embedder) narrow(f *frame, p, q int, rows []set) bool {
+// nextRevision is the node with the smallest domain among those whose domain
+// has changed, or -1: small ones say the most.
+func (e *embedder) nextRevision(f *frame) int {
+	best, size := -1, 0
+	for q := range f.dom {
+		if !f.revise[q] {
+			continue
+		}
+		if n := f.dom[q].count(); best < 0 || n < size {
+			best, size = q, n
+		}
+	}
+	return best
+}
+
+// crowded reports whether a domain is so large that hardly any host can lack
+// support from it: each has many there in the mean.
+func (e *embedder) crowded(f *frame, q, r int) bool {
+	const many = 8
+	return f.dom[q].count()*e.rel[r].pairs > many*e.t.n()*e.t.n()
+}
+
+// narrow leaves in the domains of the nodes that have relation r with q only
+// what some host of q supports.
+func (e *embedder) narrow(f *frame, q, r int) bool {
+	supported := e.scratch
+	clear(supported)
+	for u := f.dom[q].first(); u >= 0; u = f.dom[q].next(u) {
+		supported.merge(e.rel[r].rows[u])
+	}
 	changed := false
-	for v := f.dom[p].first(); v >= 0; v = f.dom[p].next(v) {
-		if !rows[v].meets(f.dom[q]) {
-			f.dom[p].del(v)
+	for p, other := range e.relOf[q] {
+		if other == r && f.at[p] < 0 && f.dom[p].keep(supported) {
+			f.revise[p] = true
 			changed = true
 		}
 	}

@@ -7,6 +7,7 @@ type relation struct {
 	class  int // -1: they need not be joined
 	common int
 	rows   []set
+	pairs  int // hosts in all rows together
 }
 
 // maxCommon is up to how many common neighbours are told apart.
@@ -29,6 +30,15 @@ func (e *embedder) relate() {
 			}
 		}
 	}
+	e.relates = make([]set, e.s.m)
+	for p := range e.relates {
+		e.relates[p] = newSet(len(e.rel))
+		for _, r := range e.relOf[p] {
+			if r >= 0 {
+				e.relates[p].add(r)
+			}
+		}
+	}
 }
 
 func (e *embedder) relationFor(class, common int) int {
@@ -42,6 +52,9 @@ func (e *embedder) relationFor(class, common int) int {
 		r.rows = e.t.class[class].adj
 	} else {
 		r.rows = e.t.sharing(class, common)
+	}
+	for _, row := range r.rows {
+		r.pairs += row.count()
 	}
 	e.rel = append(e.rel, r)
 	return len(e.rel) - 1
