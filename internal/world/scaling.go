@@ -19,6 +19,7 @@ type Scaling struct {
 	jobs   int
 	pause  float64 // seconds that a change of size stops the program, mean
 	pauses int
+	flat   int   // from this size on it was seen to gain nothing
 	picky  bool  // it has refused processors below its maximum: not every size suits it
 	sizes  []int // that it has run at, ascending
 }
@@ -49,11 +50,13 @@ const (
 	fading      = 0.97 // of old errors with each measurement: programs change
 	fewJobs     = 8    // over which means reach back
 	known       = 16   // measurements after which only surprises teach
+	useless     = 0.03 // exponent of size below which speed does not rise
+	useful      = 0.1  // from which on it does after all
 	surprise    = 0.03 // relative error of the best curve from which on they do
 )
 
 func newScaling() *Scaling {
-	s := &Scaling{}
+	s := &Scaling{flat: math.MaxInt}
 	for i, c := range curves {
 		doubt := math.Log2(c.k / priorK)
 		s.misfit[i] = priorWeight * (doubt*doubt + 4*(c.q-priorQ)*(c.q-priorQ))
@@ -92,6 +95,7 @@ func (s *Scaling) compare(a int, ra float64, b int, rb float64) {
 		return
 	}
 	ratio := math.Log(rb / ra)
+	s.level(min(a, b), max(a, b), ratio/math.Log(float64(b)/float64(a)))
 	if e := ratio - math.Log(s.Relative(b)/s.Relative(a)); s.seen >= known && math.Abs(e) < surprise {
 		return
 	}
@@ -109,6 +113,21 @@ func (s *Scaling) compare(a int, ra float64, b int, rb float64) {
 		clear(s.cache)
 	}
 }
+
+// level learns whether more than lo processors are of any use, from the
+// exponent by which speed rose between lo and hi.
+func (s *Scaling) level(lo, hi int, exponent float64) {
+	switch {
+	case exponent < useless && lo < s.flat:
+		s.flat = lo
+	case exponent > useful && lo >= s.flat:
+		s.flat = hi
+	}
+}
+
+// LevelsAt is the size from which on the program was seen to gain nothing; very
+// large while it has not been.
+func (s *Scaling) LevelsAt() int { return s.flat }
 
 // ranAt notes a size that suited the program.
 func (s *Scaling) ranAt(n int) {

@@ -16,6 +16,7 @@ type View struct {
 	// RunningFirst hides clusters in which running jobs are being asked whether
 	// they want what is free: those who wait come after them.
 	RunningFirst bool
+	NeverShrinks bool // what a running job is given it keeps until it ends
 	Empty        bool // the world as it would be if nobody used it
 	world        *World
 }

@@ -19,9 +19,14 @@ import (
 // shrinking (docs/decisions/0005-marginal.md).
 type Marginal struct{}
 
-// worthMoving is by how much the worth of all jobs must rise before running
-// jobs are shrunk for others.
-const worthMoving = 0.03
+const (
+	// worthMoving is by how much the worth of all jobs must rise before running
+	// jobs are shrunk for others.
+	worthMoving = 0.01
+	// keptBack is the part of a cluster that is not given to those who gain
+	// nothing by it where it could not be taken back from them.
+	keptBack = 0.25
+)
 
 // candidate is a part that may get processors.
 type candidate struct {
@@ -30,6 +35,7 @@ type candidate struct {
 	work  float64 // remaining, in seconds at relative speed 1
 	rest  int     // processors of the job's other parts
 	size  int     // given so far
+	most  int     // that it may get
 	next  int     // the size it would go to next, 0 if none
 	gain  float64 // in worth, per processor of that step
 }
@@ -41,7 +47,7 @@ func candidates(v world.View, parts []*world.Part, base func(*world.Part) int) [
 		j := p.Job()
 		total := j.Size()
 		done, rate := j.Pace(total, v.Now)
-		list[i] = candidate{part: p, curve: j.Scaling(), size: base(p), rest: total - p.Size(),
+		list[i] = candidate{part: p, curve: j.Scaling(), size: base(p), most: p.Max(), rest: total - p.Size(),
 			work: (1 - done) / rate * j.Scaling().Relative(total)}
 	}
 	return list
@@ -56,7 +62,7 @@ func worth(t float64) float64 { return 1 / math.Sqrt(math.Sqrt(t)) }
 // the program is known to refuse small steps, a larger one is looked at.
 func (c *candidate) look(free int) {
 	c.next = 0
-	limit := min(c.part.Max(), c.size+free)
+	limit := min(c.most, c.size+free)
 	for n := c.curve.Next(c.size, limit); n > 0; n = c.curve.Next(n, limit) {
 		if grown := n - c.part.Size(); grown > 0 && grown <= c.part.Refused() {
 			continue
@@ -120,14 +126,20 @@ func (h gainHeap) before(a, b int) bool {
 	return h[a].part.Order() < h[b].part.Order()
 }
 
-// Grow gives what is free to whom it helps most. What helps nobody is given
-// away all the same where that costs nothing; but whoever waits and could
-// start with it gains more than anybody by growing, so then nothing is given.
+// Grow gives what is free to whom it helps most. Whoever waits and could start
+// with it gains more than anybody by growing, so then nothing is given. What
+// helps nobody is given away all the same where that costs nothing; if it could
+// not be taken back, only what is not likely to be missed.
 func (Marginal) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Offer {
 	if v.SomebodyFits(c) {
 		return dst
 	}
 	list := candidates(v, c.Growable(), (*world.Part).Size)
+	if v.NeverShrinks {
+		for i := range list {
+			list[i].most = min(list[i].most, list[i].curve.LevelsAt()-list[i].rest)
+		}
+	}
 	pour(list, free)
 	start := len(dst)
 	for i := range list {
@@ -137,7 +149,10 @@ func (Marginal) Grow(v world.View, c *world.Cluster, free int, dst []Offer) []Of
 			dst = append(dst, Offer{cand.part, n, cand.reason(core.LargestGain, n)})
 		}
 	}
-	if len(dst) == start {
+	if v.NeverShrinks {
+		free = min(free, c.Room()-int(keptBack*float64(c.Procs())))
+	}
+	if len(dst) == start && free > 0 {
 		return leftOver(c, free, dst)
 	}
 	return dst

@@ -6,10 +6,17 @@ import (
 	"github.com/godwit-hpc/godwit/internal/core"
 )
 
-// worstFit: the cluster with most idle processors.
+// worstFit: the cluster with most idle processors. Where room has to be made
+// by shrinking, all are about equally full of idle processors; then it is the
+// cluster that has most to give for each of its jobs. By their sum alone the
+// largest cluster would be filled until its jobs are the smallest.
 func worstFit(s spot) (score, core.Reason, bool) {
 	idle := float64(s.idle())
-	return score{idle}, core.Reason{Code: core.MostIdle, A: idle}, true
+	why := core.Reason{Code: core.MostIdle, A: idle}
+	if s.view.Reclaim {
+		idle /= float64(1 + len(s.cluster.Malleable()))
+	}
+	return score{idle}, why, true
 }
 
 // idle is what WF compares: the idle processors less what this job's other
