@@ -16,6 +16,12 @@ type search struct {
 	matches int
 }
 
+func newSearch(b *Bandwidths, s *shape, o Options) *search {
+	q := &search{b: b, s: s, allowed: identity(b.n), values: possibleValues(b, s), mt: &meter{stop: o.Stop}}
+	q.low, q.high = -1, len(q.values)
+	return q
+}
+
 // Effort on one threshold graph, in steps; it doubles from round to round.
 const (
 	firstEffort = 1 << 9
@@ -95,6 +101,12 @@ func (q *search) keep(hosts []int) {
 
 func (q *search) group() Group {
 	return Group{Hosts: q.best, Mbps: q.values[q.low], Optimal: q.high-q.low == 1}
+}
+
+// selection is the best so far, alone.
+func (q *search) selection() *Selection {
+	g := q.group()
+	return &Selection{Group: g, Bound: q.bound(), Groups: []Group{g}, Matches: q.matches}
 }
 
 // bound is the largest value that is not ruled out.

@@ -46,21 +46,18 @@ func Select(b *Bandwidths, p *Pattern, o Options) (*Selection, error) {
 	if p.Nodes > b.n {
 		return nil, &InfeasibleError{fmt.Sprintf("it has %d nodes and there are %d hosts", p.Nodes, b.n)}
 	}
-	s := newShape(p)
-	q := &search{b: b, s: s, allowed: identity(b.n), mt: &meter{stop: o.Stop}}
-	q.values = possibleValues(b, s)
+	q := newSearch(b, newShape(p), o)
 	if len(q.values) == 0 {
 		return nil, &InfeasibleError{"no two hosts are connected"}
 	}
-	q.low, q.high = -1, len(q.values)
 	q.optimise()
 	if q.best == nil {
 		if q.high == 0 {
-			return nil, &InfeasibleError{explain(b, s)}
+			return nil, &InfeasibleError{explain(b, q.s)}
 		}
 		return nil, ErrStopped
 	}
-	sel := &Selection{Group: q.group(), Bound: q.bound(), Matches: q.matches}
+	sel := q.selection()
 	sel.Groups = q.others(sel.Group, o.Groups)
 	return sel, nil
 }

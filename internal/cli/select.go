@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/netgraph"
+	"github.com/godwit-hpc/godwit/internal/nodesel"
+)
+
+const selectLong = `Chooses hosts for a program by who talks to whom in it: the nodes of the pattern
+go on hosts so that the slowest pair that communicates is as fast as can be.
+
+The bandwidth of a pair is that of the widest path between the two hosts which
+passes routers only. An edge of weight 2 gets half of it. The answer is proven to
+be the best, or comes with a bound that no choice can exceed when --budget ends
+before the proof.
+
+Patterns: ring, path, all (every pair), star, tree:K (K children), mesh:RxC,
+torus:RxC, hypercube, or a JSON file with nodes and weighted edges.
+
+Exit codes: 0 done, 1 the pattern does not fit, 2 wrong usage or bad input.`
+
+const selectExample = `  # Four hosts for a ring, and the two next best groups
+  godwit select --graph examples/networks/ten.json --pattern ring -m 4
+
+  # A captured pattern, as JSON for a program
+  godwit select --graph matrix.csv --pattern cg.json -o json
+
+  # What the simpler methods would have chosen
+  godwit select --graph examples/networks/ten.json --pattern mesh:2x3 --method greedy`
+
+// selectFlags is what the user asked for.
+type selectFlags struct {
+	graph, pattern string
+	nodes, groups  int
+	budget         time.Duration
+	method         string
+	seed           uint64
+	output         string
+}
+
+func (a *app) selectCommand() *cobra.Command {
+	f := &selectFlags{groups: 3, budget: 2 * time.Second, method: "exact"}
+	cmd := &cobra.Command{
+		Use:     "select --graph FILE --pattern PATTERN [-m N] [flags]",
+		Short:   "Choose hosts for a communication pattern",
+		Long:    selectLong,
+		Example: selectExample,
+		Args:    noArguments,
+
+		DisableFlagsInUseLine: true,
+		RunE:                  func(cmd *cobra.Command, _ []string) error { return a.selectHosts(cmd.Context(), f) },
+	}
+	groupFlags(cmd, f.input(), f.search(), f.out())
+	completeNames(cmd, "pattern", nodesel.PatternNames())
+	completeNames(cmd, "method", nodesel.Methods())
+	completeNames(cmd, "output", []string{"table", "json"})
+	return cmd
+}
+
+func (f *selectFlags) input() group {
+	g := newGroup("What to place where")
+	g.flags.StringVar(&f.graph, "graph", "", "the network as `FILE`: JSON with hosts, routers and links, or a CSV matrix of Mbit/s")
+	g.flags.StringVar(&f.pattern, "pattern", "", "who talks to whom: "+strings.Join(nodesel.PatternNames(), ", ")+",\nor a `FILE`")
+	g.flags.VarP(whole(&f.nodes, 2, nodesel.MaxNodes), "nodes", "m", "nodes of the pattern; not needed where the pattern says it")
+	return g
+}
+
+func (f *selectFlags) search() group {
+	g := newGroup("Search")
+	g.flags.Var(whole(&f.groups, 1, 1000), "k", "how many groups that differ in at least one host, best first")
+	g.flags.Var(above(&f.budget), "budget", "time for the search; then the best so far with a bound (2s)")
+	g.flags.Var(choice(&f.method, nodesel.Methods()...).called("METHOD"), "method", "how to choose: "+listed(nodesel.Methods())+";\nall but exact are there to compare with")
+	g.flags.Uint64Var(&f.seed, "seed", 1, "what --method random draws from: `N`")
+	return g
+}
+
+func (f *selectFlags) out() group {
+	g := newGroup("Output")
+	outputFlag(g.flags, &f.output)
+	g.flags.BoolP("help", "h", false, "show this help")
+	return g
+}
+
+// selectHosts reads the files, chooses, and prints.
+func (a *app) selectHosts(ctx context.Context, f *selectFlags) error {
+	if f.graph == "" {
+		return &badinput.Error{Field: "--graph", Want: "a network file is needed"}
+	}
+	net, err := netgraph.ReadNetwork(f.graph)
+	if err != nil {
+		return err
+	}
+	p, err := f.readPattern()
+	if err != nil {
+		return err
+	}
+	if p.Nodes > len(net.Hosts) {
+		return &badinput.Error{Field: "-m", Value: intText(p.Nodes), Want: "at most " + intText(len(net.Hosts)) + ", the hosts that " + f.graph + " has"}
+	}
+	start := a.now()
+	pairs, err := net.Bandwidths()
+	if err != nil {
+		return err
+	}
+	stop := func() bool { return ctx.Err() != nil || a.now.Since(start) > f.budget }
+	sel, err := nodesel.SelectBy(f.method, pairs, p, nodesel.Options{Groups: f.groups, Stop: stop}, f.seed)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return err
+	}
+	return a.printSelection(f, newSelectReport(f, net, p, sel, a.now.Since(start)))
+}
+
+// readPattern makes a known pattern, or reads a file that is not called like
+// one.
+func (f *selectFlags) readPattern() (*nodesel.Pattern, error) {
+	if f.pattern == "" {
+		return nil, &badinput.Error{Field: "--pattern", Want: "one of " + strings.Join(nodesel.PatternNames(), ", ") + ", or a file"}
+	}
+	if !f.patternIsFile() {
+		p, err := nodesel.Named(f.pattern, f.nodes)
+		if err != nil {
+			return nil, f.patternError(err)
+		}
+		return p, nil
+	}
+	p, err := netgraph.ReadPattern(f.pattern)
+	if err == nil && f.nodes != 0 && f.nodes != p.Nodes {
+		err = &badinput.Error{Field: "-m", Value: intText(f.nodes), Want: intText(p.Nodes) + ", the nodes that " + f.pattern + " has"}
+	}
+	return p, err
+}
+
+// patternError says which of --pattern and -m is wrong.
+func (f *selectFlags) patternError(err error) error {
+	_, alone := nodesel.Named(f.pattern, 2)
+	switch {
+	case f.nodes == 0 && alone == nil:
+		return &badinput.Error{Field: "-m", Want: "the number of nodes is needed, " + f.pattern + " does not say it"}
+	case f.nodes != 0 && !f.unknownPattern():
+		return &badinput.Error{Field: "--pattern " + f.pattern + " -m", Value: intText(f.nodes), Want: err.Error()}
+	}
+	want := err.Error()
+	if near := nearest(f.pattern, nodesel.PatternNames()); near != "" && f.unknownPattern() {
+		want += "; did you mean " + near + "?"
+	}
+	return &badinput.Error{Field: "--pattern", Value: f.pattern, Want: want}
+}
+
+// patternIsFile reports whether the pattern is no known name but looks like a
+// file, or is one.
+func (f *selectFlags) patternIsFile() bool {
+	_, err := os.Stat(f.pattern)
+	return f.unknownPattern() && (err == nil || strings.ContainsAny(f.pattern, "./"))
+}
+
+// unknownPattern reports whether no known pattern begins with this name.
+func (f *selectFlags) unknownPattern() bool {
+	kind, _, _ := strings.Cut(f.pattern, ":")
+	return !slices.ContainsFunc(nodesel.PatternNames(), func(name string) bool {
+		known, _, _ := strings.Cut(name, ":")
+		return known == kind
+	})
+}

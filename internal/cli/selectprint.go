@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/nodesel"
+)
+
+// selectReport is the answer of select; programs read its JSON.
+type selectReport struct {
+	Method     string        `json:"method"`
+	Pattern    string        `json:"pattern"`
+	Nodes      int           `json:"nodes"`
+	Hosts      []string      `json:"hosts"` // in the order of the pattern's nodes
+	Bottleneck float64       `json:"bottleneck_mbps"`
+	Optimal    bool          `json:"optimal"` // proven
+	Bound      float64       `json:"bound_mbps"`
+	WallMs     float64       `json:"wall_ms"`
+	Groups     []selectGroup `json:"groups"` // the best that differ, the first among them
+
+	of int // hosts in the network
+}
+
+type selectGroup struct {
+	Hosts      []string `json:"hosts"`
+	Bottleneck float64  `json:"bottleneck_mbps"`
+	Optimal    bool     `json:"optimal"` // no better one that differs from those before
+}
+
+func newSelectReport(f *selectFlags, net *nodesel.Network, p *nodesel.Pattern, sel *nodesel.Selection, wall time.Duration) *selectReport {
+	r := &selectReport{Method: f.method, Pattern: p.Name, Nodes: p.Nodes, Hosts: hostNames(net, sel.Hosts),
+		Bottleneck: sel.Mbps, Optimal: sel.Optimal, Bound: sel.Bound, WallMs: float64(wall.Microseconds()) / 1000, of: len(net.Hosts)}
+	for _, g := range sel.Groups {
+		r.Groups = append(r.Groups, selectGroup{hostNames(net, g.Hosts), g.Mbps, g.Optimal})
+	}
+	return r
+}
+
+func hostNames(net *nodesel.Network, hosts []int) []string {
+	names := make([]string, len(hosts))
+	for i, h := range hosts {
+		names[i] = net.Hosts[h]
+	}
+	return names
+}
+
+func (a *app) printSelection(f *selectFlags, r *selectReport) error {
+	if f.output == "json" {
+		e := json.NewEncoder(a.stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	}
+	var b strings.Builder
+	selectTable(&b, r)
+	_, err := io.WriteString(a.stdout, b.String())
+	return err
+}
+
+// selectTable is the answer for people.
+func selectTable(b *strings.Builder, r *selectReport) {
+	fmt.Fprintf(b, "%s, %d of %d hosts\n", r.Pattern, r.Nodes, r.of)
+	proof := "proven best"
+	if !r.Optimal {
+		proof = "at most " + mbps(r.Bound) + " possible"
+	}
+	var t rows
+	t.add("slowest pair", "%s, %s", mbps(r.Bottleneck), proof)
+	t.add("method", "%s, %s", r.Method, duration(r.WallMs/1000))
+	t.write(b)
+	b.WriteString("\n")
+	cells := [][]string{{"group", "Mbit/s"}}
+	for i, g := range r.Groups {
+		cells = append(cells, []string{intText(i + 1), number4(g.Bottleneck)})
+	}
+	var table strings.Builder
+	writeCells(&table, cells)
+	for i, line := range strings.Split(strings.TrimRight(table.String(), "\n"), "\n") {
+		hosts := "hosts, node 0 first"
+		if i > 0 {
+			hosts = strings.Join(r.Groups[i-1].Hosts, " ")
+		}
+		fmt.Fprintf(b, "%s  %s\n", line, hosts)
+	}
+}
+
+func mbps(x float64) string { return number4(x) + " Mbit/s" }
+
+// number4 writes a bandwidth to four digits: 87.5, 1250, 0.3333.
+func number4(x float64) string {
+	if x >= 1000 {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64)
+}
+
+func intText(n int) string { return strconv.Itoa(n) }

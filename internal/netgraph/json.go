@@ -1,0 +1,96 @@
+package netgraph
+
+import (
+	"fmt"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/nodesel"
+)
+
+// networkFile is the shape of a network on disk.
+type networkFile struct {
+	Hosts   []string   `json:"hosts"`
+	Routers []string   `json:"routers"`
+	Links   []linkFile `json:"links"`
+}
+
+type linkFile struct {
+	A    string   `json:"a"`
+	B    string   `json:"b"`
+	Mbps *float64 `json:"mbps"`
+	Ms   float64  `json:"ms"`
+}
+
+func parseJSON(name string, data []byte) (*nodesel.Network, error) {
+	var f networkFile
+	if err := decode(name, data, &f); err != nil {
+		return nil, err
+	}
+	n := &nodesel.Network{Hosts: f.Hosts, Routers: f.Routers}
+	numbers, err := number(name, f)
+	if err != nil {
+		return nil, err
+	}
+	for i := range f.Links {
+		l, err := f.Links[i].link(numbers)
+		if err != nil {
+			err.File, err.Field = name, fmt.Sprintf("links[%d]%s", i, err.Field)
+			return nil, err
+		}
+		n.Links = append(n.Links, l)
+	}
+	return n, nil
+}
+
+// number gives hosts and then routers their numbers, by name.
+func number(name string, f networkFile) (map[string]int, error) {
+	if len(f.Hosts) < 2 || len(f.Hosts) > maxHosts {
+		return nil, &badinput.Error{File: name, Field: "hosts", Want: fmt.Sprintf("a list of 2 to %d names, it has %d", maxHosts, len(f.Hosts))}
+	}
+	numbers := make(map[string]int, len(f.Hosts)+len(f.Routers))
+	enter := func(list string, names []string) error {
+		for i, host := range names {
+			field := fmt.Sprintf("%s[%d]", list, i)
+			if host == "" {
+				return &badinput.Error{File: name, Field: field, Want: "a name that is not empty"}
+			}
+			if _, twice := numbers[host]; twice {
+				return &badinput.Error{File: name, Field: field, Value: host, Want: "a name that no other host or router has"}
+			}
+			numbers[host] = len(numbers)
+		}
+		return nil
+	}
+	if err := enter("hosts", f.Hosts); err != nil {
+		return nil, err
+	}
+	return numbers, enter("routers", f.Routers)
+}
+
+// link checks one link. The field of the error is that inside the link.
+func (l *linkFile) link(numbers map[string]int) (nodesel.Link, *badinput.Error) {
+	a, knownA := numbers[l.A]
+	b, knownB := numbers[l.B]
+	switch {
+	case !knownA:
+		return nodesel.Link{}, unknownEnd(".a", l.A)
+	case !knownB:
+		return nodesel.Link{}, unknownEnd(".b", l.B)
+	case a == b:
+		return nodesel.Link{}, &badinput.Error{Field: ".b", Value: l.B, Want: "another host or router than a"}
+	case l.Mbps == nil:
+		return nodesel.Link{}, &badinput.Error{Field: ".mbps", Want: "the bandwidth in Mbit/s, it is missing"}
+	case !(*l.Mbps > 0):
+		return nodesel.Link{}, &badinput.Error{Field: ".mbps", Value: quoted(*l.Mbps), Want: "a number above 0; leave out a link that carries nothing"}
+	case !(l.Ms >= 0):
+		return nodesel.Link{}, &badinput.Error{Field: ".ms", Value: quoted(l.Ms), Want: "a number of at least 0"}
+	}
+	return nodesel.Link{A: a, B: b, Mbps: *l.Mbps, Ms: l.Ms}, nil
+}
+
+func unknownEnd(field, value string) *badinput.Error {
+	if value == "" {
+		return &badinput.Error{Field: field, Want: "a host or router, it is missing"}
+	}
+	return &badinput.Error{Field: field, Value: value, Want: "a name from hosts or routers"}
+}

@@ -1,0 +1,93 @@
+package nodesel
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// Methods are the ways to choose hosts, the exact one first. The others are
+// kept to compare with.
+func Methods() []string { return []string{"exact", "edge-deletion", "all-all", "greedy", "random"} }
+
+// SelectBy chooses hosts by one of Methods. seed is for the choice by chance.
+// The bound of a method that proves nothing comes from structure alone.
+func SelectBy(method string, b *Bandwidths, p *Pattern, o Options, seed uint64) (*Selection, error) {
+	if method == "exact" {
+		return Select(b, p, o)
+	}
+	if err := p.Check(); err != nil {
+		return nil, fmt.Errorf("pattern: %w", err)
+	}
+	if p.Nodes > b.n {
+		return nil, &InfeasibleError{fmt.Sprintf("it has %d nodes and there are %d hosts", p.Nodes, b.n)}
+	}
+	q := newSearch(b, newShape(p), o)
+	if len(q.values) == 0 {
+		return nil, &InfeasibleError{"no two hosts are connected"}
+	}
+	switch method {
+	case "edge-deletion":
+		return q.edgeDeletion()
+	case "all-all":
+		q.allToAll(o)
+	case "greedy":
+		q.greedyOnce()
+	case "random":
+		q.random(rand.New(rand.NewPCG(seed, 0)))
+	default:
+		return nil, fmt.Errorf("no such method: %q", method)
+	}
+	if q.best == nil {
+		return nil, &InfeasibleError{"the method " + method + " found no choice; exact may find one"}
+	}
+	q.structure()
+	return q.selection(), nil
+}
+
+// edgeDeletion is the algorithm of the paper's Figure 1: take the slowest pair
+// out and look whether the pattern still fits, again and again. Pairs that the
+// last choice does not use can go without looking, so each search asks for a
+// choice better than the last.
+func (q *search) edgeDeletion() (*Selection, error) {
+	for q.open() && q.decide(q.low+1, maxEffort) == yes {
+		continue
+	}
+	if q.best == nil {
+		if q.high == 0 {
+			return nil, &InfeasibleError{explain(q.b, q.s)}
+		}
+		return nil, ErrStopped
+	}
+	return q.selection(), nil
+}
+
+// allToAll treats all pairs of chosen hosts alike, as selection without a
+// pattern does: the best clique, with the nodes on it in any order.
+func (q *search) allToAll(o Options) {
+	all := &Pattern{Nodes: q.s.m}
+	for i := range all.Nodes {
+		for j := range i {
+			all.join(j, i)
+		}
+	}
+	c := newSearch(q.b, newShape(all), o)
+	c.optimise()
+	if c.best != nil {
+		q.keep(c.best)
+	}
+}
+
+// greedyOnce is the choice that grows from the host with the best pair.
+func (q *search) greedyOnce() {
+	if hosts := grow(q.b, q.s, q.s.connectedOrder(), q.allowed, q.startHosts()[0]); hosts != nil {
+		q.keep(hosts)
+	}
+}
+
+// random takes hosts by chance, a few times if they are not connected.
+func (q *search) random(rnd *rand.Rand) {
+	const tries = 1000
+	for try := 0; try < tries && q.best == nil; try++ {
+		q.keep(rnd.Perm(q.b.n)[:q.s.m])
+	}
+}
