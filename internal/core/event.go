@@ -33,13 +33,13 @@ type EventKind uint8
 const (
 	_             EventKind = iota
 	JobSubmitted            // Spec
-	JobBecame               // From, To, Why; N: exit code when the job ended, 1 when its attempt was lost; When: must have left by then, if stopping
+	JobBecame               // From, To, Why; N: exit code when the job ended, 1 when its attempt was lost; When: until then it may stop, or wait for its claims if queued
 	JobEnqueued             // to the tail of the placement queue, after N tries that failed; not to be tried before When; Why
 	QueueScanned            // the placement queue was looked through once from its head
 	PartPlanned             // Part, Component, Cluster, N processors within [Min, Max]; Procs if held at once; When: claim due
 	PartHeld                // Part holds Procs from now on
 	PartStaged              // the input files of Part have arrived
-	PartClaimed             // the cluster confirmed the claim of Part
+	PartClaimed             // the cluster confirmed the claim of Part; When: the other parts' claims are due, if it is the first
 	PartOffered             // N more (or fewer, if negative) processors, Procs; Mandatory; When: answer due; Serial
 	PartAnswered            // N of the offered processors accepted (always ≥ 0); Done: progress; Serial
 	PartAsked               // the job asked for N more; Mandatory

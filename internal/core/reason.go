@@ -68,6 +68,7 @@ const (
 	MustGrow
 	GivenBack
 	NoRoomInAll
+	ClaimsApart
 	numReasons
 )
 
@@ -122,6 +123,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	ComesAgain:        {"comes-again", "waits to be placed again"},
 	MustGrow:          {"must-grow", "job %[1]s said that it must grow: %[2]s processors wanted"},
 	GivenBack:         {"given-back", "by the job itself"},
+	ClaimsApart:       {"claims-apart", "its %[1]s parts could not be claimed within %[2]s s of each other: all given up, or two such jobs might wait for each other for ever"},
 	NoRoomInAll:       {"no-room-in-all", "needs %[1]s processors in all clusters together, %[2]s are free"},
 }
 

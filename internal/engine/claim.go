@@ -13,11 +13,35 @@ func (e *Engine) claimed(j *world.Job, part int) {
 	if p == nil || !p.Held() || p.Claimed() || s != core.Staging && s != core.Queued {
 		return
 	}
-	e.emit(core.Event{Kind: core.PartClaimed, Job: j.Spec().ID, Epoch: j.Epoch(), Part: part})
+	ev := core.Event{Kind: core.PartClaimed, Job: j.Spec().ID, Epoch: j.Epoch(), Part: part}
+	if s == core.Queued && j.Due() == 0 && len(j.Parts()) > 1 {
+		ev.When = e.claimsDue() // it is the first: the others are waited for from now on
+	}
+	e.emit(ev)
 	if s == core.Queued {
 		e.startIfClaimed(j)
 	}
 }
+
+// claimsDue is when all claims must be there if the first is there now.
+func (e *Engine) claimsDue() core.Time {
+	if e.cfg.ClaimGrace == 0 {
+		return core.Never
+	}
+	return e.now.Add(e.cfg.ClaimGrace)
+}
+
+// claimsApart gives up a job whose claims do not come together: it holds
+// processors that another such job may wait for, which holds those that it
+// waits for itself.
+func (e *Engine) claimsApart(j *world.Job) {
+	why := core.Reason{Code: core.ClaimsApart, A: float64(len(j.Parts())), B: (e.now.Sub(j.Due()) + e.cfg.ClaimGrace).Seconds()}
+	e.goBack(j, why)
+	e.enqueue(j, e.nextPeriod(), why)
+}
+
+// nextPeriod is when a job is tried again that cannot be placed better now.
+func (e *Engine) nextPeriod() core.Time { return e.now.Add(max(e.cfg.ScanEvery, time.Second)) }
 
 // claimLost: somebody else has the processors. If the cluster says who holds
 // what now, the job is placed again at once. If it does not, we would choose
@@ -36,7 +60,7 @@ func (e *Engine) claimLost(j *world.Job, in *core.Input) {
 		return
 	}
 	e.goBack(j, why)
-	e.enqueue(j, e.now.Add(max(e.cfg.ScanEvery, time.Second)), why)
+	e.enqueue(j, e.nextPeriod(), why)
 }
 
 // replace gives up a placement that cannot be carried out and looks for

@@ -44,6 +44,9 @@ type Config struct {
 	// StopGrace is how long a job that is stopped may take to save itself and
 	// leave; after that it is killed. 0 sets no limit.
 	StopGrace time.Duration
+	// ClaimGrace is how long a part of a job that has been claimed waits for the
+	// claims of the others; after that all are given up. 0 sets no limit.
+	ClaimGrace time.Duration
 	// ClaimMargin is how long before the estimated start processors are
 	// claimed where they cannot be reserved.
 	ClaimMargin time.Duration
@@ -52,7 +55,7 @@ type Config struct {
 // DefaultConfig is a sensible Config.
 func DefaultConfig() Config {
 	return Config{Approach: PWA, Malleable: malleable.Marginal{}, ScanEvery: 30 * time.Second,
-		ShrinkGrace: time.Minute, StopGrace: 10 * time.Minute, ClaimMargin: 10 * time.Second}
+		ShrinkGrace: time.Minute, StopGrace: 10 * time.Minute, ClaimGrace: 10 * time.Minute, ClaimMargin: 10 * time.Second}
 }
 
 // Output is what a Step brought about. Its slices are valid until the next

@@ -84,8 +84,7 @@ func (e *Engine) plan(j *world.Job, choices []place.Choice, why core.Reason) {
 		e.stage(j, staging)
 		return
 	}
-	e.become(j, core.Queued, core.Reason{Code: core.NothingToStage})
-	e.launch(j)
+	e.queue(j, core.Reason{Code: core.NothingToStage})
 }
 
 // staging estimates how long all input files take to arrive, clusters in
@@ -135,8 +134,7 @@ func (e *Engine) staged(j *world.Job, part int) {
 			return
 		}
 	}
-	e.become(j, core.Queued, core.Reason{Code: core.AllStaged})
-	e.launch(j)
+	e.queue(j, core.Reason{Code: core.AllStaged})
 }
 
 // claimDue claims the processors of a part whose files are still under way.
@@ -159,10 +157,17 @@ func (e *Engine) hold(j *world.Job, p *world.Part, why core.Reason) bool {
 	return true
 }
 
-// launch asks the clusters for a job whose files are there and whose
-// processors are ours. One part claims and starts with one command; several
-// parts are all claimed before any of them starts.
-func (e *Engine) launch(j *world.Job) {
+// queue asks the clusters for a job whose files are there and whose processors
+// are ours. One part claims and starts with one command; several parts are all
+// claimed before any of them starts.
+func (e *Engine) queue(j *world.Job, why core.Reason) {
+	var due core.Time
+	for _, p := range j.Parts() {
+		if p.Claimed() { // reserved already
+			due = e.claimsDue()
+		}
+	}
+	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Queued, When: due, Why: why})
 	if len(j.Parts()) == 1 {
 		e.command(e.commandFor(core.Start, j, j.Part(0)))
 		return

@@ -6,8 +6,8 @@ import (
 )
 
 // runs notes that a job runs, if that is new, and reports whether it does.
-// That it has ended, or left, tells as well that it was started: messages may
-// overtake each other.
+// Whatever its program says tells that it was started: the news of that may be
+// overtaken.
 func (e *Engine) runs(j *world.Job) bool {
 	if j.State() == core.Queued && (len(j.Parts()) == 1 || j.Claimed()) {
 		e.become(j, core.Running, core.Reason{Code: core.ClusterStarted, A: float64(j.Size())})
@@ -67,7 +67,7 @@ func (e *Engine) left(j *world.Job) {
 
 // notLeft: the job was told to leave and has not in time. It is killed.
 func (e *Engine) notLeft(j *world.Job) {
-	after := e.now.Sub(j.LeaveBy()) + e.cfg.StopGrace
+	after := e.now.Sub(j.Due()) + e.cfg.StopGrace
 	e.attemptLost(j, core.Reason{Code: core.NotLeftInTime, A: after.Seconds()})
 }
 
@@ -101,7 +101,7 @@ func (e *Engine) resume(j *world.Job) {
 
 // progress notes how far a job has come.
 func (e *Engine) progress(j *world.Job, in *core.Input) {
-	if s := j.State(); s != core.Running && s != core.Stopping || !sane(in.Done) {
+	if !e.runs(j) || !sane(in.Done) {
 		return
 	}
 	e.emit(core.Event{Kind: core.JobProgressed, Job: in.Job, Epoch: in.Epoch, Done: in.Done})

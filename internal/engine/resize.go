@@ -9,7 +9,7 @@ import (
 // takeResize handles what a running job says about its size.
 func (e *Engine) takeResize(j *world.Job, in *core.Input) {
 	p := j.Part(in.Part)
-	if p == nil || in.N < 0 {
+	if p == nil || in.N < 0 || !e.runs(j) {
 		return
 	}
 	switch in.Kind {

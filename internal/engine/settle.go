@@ -42,8 +42,12 @@ func (e *Engine) fire(t world.Timer) {
 	switch t.Kind {
 	case world.AnswerDue:
 		e.overdue(j, j.Part(t.Part))
-	case world.LeaveDue:
-		e.notLeft(j)
+	case world.JobDue:
+		if j.State() == core.Stopping {
+			e.notLeft(j)
+		} else {
+			e.claimsApart(j)
+		}
 	case world.ClaimDue:
 		e.claimDue(j, j.Part(t.Part))
 	}
@@ -119,6 +123,7 @@ func (e *Engine) grow(c *world.Cluster, d *dirt) {
 		return
 	}
 	v, free := e.view(0), c.GrowRoom()
+	v.NeverShrinks = e.cfg.Approach == PRA
 	if r, ok := e.cfg.Malleable.(malleable.Rebalancer); ok && e.cfg.Approach == PWA && d.fresh {
 		d.fresh = false
 		e.offers = r.Rebalance(v, c, free, e.offers[:0])

@@ -79,6 +79,9 @@ func (w *World) applyPart(p *Part, ev *core.Event) error {
 		return w.hold(p, ev)
 	case core.PartClaimed:
 		p.claimed = true
+		if ev.When != 0 {
+			w.setDue(p.job, ev.When)
+		}
 	case core.PartOffered:
 		return w.offered(p, ev)
 	case core.PartAnswered:

@@ -14,7 +14,7 @@ type Job struct {
 	epoch     core.Epoch
 	attempts  int       // how often it has been running
 	losses    int       // how many of these attempts were lost
-	leaveBy   core.Time // if stopping; 0 for any time
+	due       core.Time // to have left, if stopping, or to have all claims, if queued; 0 for any time
 
 	parts   []*Part
 	onePart [1]*Part // most jobs have one part: no slice of their own
@@ -80,8 +80,9 @@ func (j *Job) Losses() int { return j.losses }
 // Submitted is when the job became known.
 func (j *Job) Submitted() core.Time { return j.submitted }
 
-// LeaveBy is when a job that is stopping must have left, 0 if any time will do.
-func (j *Job) LeaveBy() core.Time { return j.leaveBy }
+// Due is when a job that is stopping must have left, or one that is queued must
+// have its claims; 0 if any time will do.
+func (j *Job) Due() core.Time { return j.due }
 
 // Queued reports whether the job is in the placement queue.
 func (j *Job) Queued() bool { return j.queued }

@@ -19,11 +19,12 @@ func (w *World) became(j *Job, ev *core.Event) error {
 		w.queue.remove(j)
 	}
 	j.state, j.since = ev.To, ev.At
+	w.setDue(j, ev.When)
 	switch ev.To {
 	case core.Running:
 		w.run(j, ev.At)
 	case core.Stopping:
-		w.stopping(j, ev)
+		j.stopping()
 	case core.Done, core.Failed, core.Cancelled:
 		if ev.To == core.Done && j.scaling != nil {
 			j.finish(ev.At)
@@ -53,14 +54,10 @@ func (j *Job) ready() bool {
 
 // stopping takes the parts out of the lists: nobody is asked who has been told
 // to leave.
-func (w *World) stopping(j *Job, ev *core.Event) {
+func (j *Job) stopping() {
 	for _, p := range j.parts {
 		p.cluster.leave(p)
 		p.cluster.leaving++
-	}
-	j.leaveBy = ev.When
-	if ev.When > 0 && ev.When < core.Never {
-		w.timers.add(Timer{At: ev.When, Kind: LeaveDue, Job: ev.Job, Epoch: j.epoch})
 	}
 }
 

@@ -12,7 +12,7 @@ type TimerKind uint8
 const (
 	ClaimDue  TimerKind = iota // a late claim
 	AnswerDue                  // the answer to a mandatory offer
-	LeaveDue                   // a job that was told to stop must have left
+	JobDue                     // a job that was told to stop must have left, one that is queued must have its claims
 )
 
 // Timer is something that falls due. It may have become pointless by then:
@@ -52,6 +52,14 @@ func (t *timers) add(x Timer) {
 	heap.Push(&t.heap, x)
 }
 
+// setDue sets the time by which a job must have come further.
+func (w *World) setDue(j *Job, due core.Time) {
+	j.due = due
+	if due > 0 && due < core.Never {
+		w.timers.add(Timer{At: due, Kind: JobDue, Job: j.spec.ID, Epoch: j.epoch})
+	}
+}
+
 // NextTimer is when the next timer that still matters falls due.
 func (w *World) NextTimer() core.Time {
 	for len(w.timers.heap) > 0 {
@@ -70,8 +78,8 @@ func (w *World) matters(t Timer) bool {
 	if j == nil || j.epoch != t.Epoch {
 		return false
 	}
-	if t.Kind == LeaveDue {
-		return j.state == core.Stopping && j.leaveBy == t.At
+	if t.Kind == JobDue {
+		return j.due == t.At && (j.state == core.Stopping || j.state == core.Queued && !j.Claimed())
 	}
 	p := j.Part(t.Part)
 	if p == nil {

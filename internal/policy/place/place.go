@@ -190,7 +190,7 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 		}
 		widest = max(widest, s.room)
 		waits := s.room < comp.Min
-		if waits && (!c.Managed() || comp.Min > c.Usable() || found && !queues) {
+		if waits && (!c.Managed() || comp.Min > c.Usable()-(v.Room(c)-s.room) || found && !queues) {
 			continue
 		}
 		sc, w, ok := rank(s)

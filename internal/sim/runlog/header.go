@@ -45,6 +45,7 @@ type engineLine struct {
 	ScanEvery   span   `json:"scan_every"`
 	ShrinkGrace span   `json:"shrink_grace"`
 	StopGrace   span   `json:"stop_grace"`
+	ClaimGrace  span   `json:"claim_grace"`
 	ClaimMargin span   `json:"claim_margin"`
 }
 
@@ -118,7 +119,7 @@ func (h *Header) line() headerLine {
 	l := headerLine{Format: format, Version: version, About: h.About}
 	l.Engine = engineLine{
 		Approach: h.Engine.Approach.String(), Malleable: h.Malleable, ScanEvery: span(h.Engine.ScanEvery),
-		ShrinkGrace: span(h.Engine.ShrinkGrace), StopGrace: span(h.Engine.StopGrace), ClaimMargin: span(h.Engine.ClaimMargin),
+		ShrinkGrace: span(h.Engine.ShrinkGrace), StopGrace: span(h.Engine.StopGrace), ClaimGrace: span(h.Engine.ClaimGrace), ClaimMargin: span(h.Engine.ClaimMargin),
 	}
 	l.World = worldLine{MaxTries: h.World.MaxTries, Place: h.World.DefaultPlace}
 	for _, c := range h.World.Clusters {
@@ -157,7 +158,7 @@ func (l *headerLine) header() Header {
 	h := Header{About: l.About, Malleable: l.Engine.Malleable}
 	h.Engine = engine.Config{
 		Malleable: malleable.ByName(l.Engine.Malleable), ScanEvery: time.Duration(l.Engine.ScanEvery),
-		ShrinkGrace: time.Duration(l.Engine.ShrinkGrace), StopGrace: time.Duration(l.Engine.StopGrace), ClaimMargin: time.Duration(l.Engine.ClaimMargin),
+		ShrinkGrace: time.Duration(l.Engine.ShrinkGrace), StopGrace: time.Duration(l.Engine.StopGrace), ClaimGrace: time.Duration(l.Engine.ClaimGrace), ClaimMargin: time.Duration(l.Engine.ClaimMargin),
 	}
 	if l.Engine.Approach == engine.PWA.String() {
 		h.Engine.Approach = engine.PWA
