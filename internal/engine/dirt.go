@@ -5,7 +5,7 @@ import "github.com/godwit-hpc/godwit/internal/world"
 // dirt is what is yet to be looked at in a cluster.
 type dirt struct {
 	changed bool // there may be something to give out to running jobs
-	fresh   bool // jobs or processors came or went; not only answers to offers
+	fresh   bool // jobs or processors came, or processors went: fair shares have changed
 	waits   bool // PRA: then those who wait are to be looked at
 	waves   int  // of offers since jobs or processors came or went
 }
@@ -35,10 +35,11 @@ func (e *Engine) freed(c *world.Cluster) {
 	}
 }
 
-// leaves notes that a job is about to give up everything it holds.
+// leaves notes that a job is about to give up everything it holds. Giving that
+// out brings the others nearer to their fair share by itself.
 func (e *Engine) leaves(j *world.Job) {
 	for _, p := range j.Parts() {
-		e.touch(p.Cluster())
+		e.dirty[p.Cluster().ID()].waves = 0
 		e.freed(p.Cluster())
 	}
 }

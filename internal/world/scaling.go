@@ -13,7 +13,7 @@ type Scaling struct {
 	misfit [len(curves)]float64 // squared error of each curve, old errors fading
 	best   int                  // the curve with the least
 	seen   int                  // measurements behind it
-	cache  []float64            // of Relative
+	cache  []relative           // of Relative and Root
 
 	unit   float64 // work per second at relative speed 1, mean over jobs
 	jobs   int
@@ -79,13 +79,25 @@ func (s *Scaling) Relative(n int) float64 {
 	}
 	// Policies ask for the same sizes again and again between two measurements,
 	// so the answers are kept until the curve changes.
+	return s.at(n).speed
+}
+
+// Root is the fourth root of Relative, by which policies weigh speeds.
+func (s *Scaling) Root(n int) float64 { return s.at(n).root }
+
+// relative is a relative speed and its fourth root.
+type relative struct{ speed, root float64 }
+
+func (s *Scaling) at(n int) relative {
 	if n >= len(s.cache) {
-		s.cache = append(s.cache, make([]float64, n+1-len(s.cache))...)
+		s.cache = append(s.cache, make([]relative, n+1-len(s.cache))...)
 	}
-	if s.cache[n] == 0 {
-		s.cache[n] = math.Exp(curves[s.best].log(float64(n)))
+	c := &s.cache[n]
+	if c.speed == 0 {
+		log := curves[s.best].log(float64(n))
+		c.speed, c.root = math.Exp(log), math.Exp(log/4)
 	}
-	return s.cache[n]
+	return *c
 }
 
 // compare learns from one job that ran at rate ra on a processors and at rate

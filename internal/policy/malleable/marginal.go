@@ -33,6 +33,7 @@ type candidate struct {
 	part  *world.Part
 	curve *world.Scaling
 	work  float64 // remaining, in seconds at relative speed 1
+	scale float64 // worth at relative speed 1
 	rest  int     // processors of the job's other parts
 	size  int     // given so far
 	most  int     // that it may get
@@ -49,6 +50,7 @@ func candidates(v world.View, parts []*world.Part, base func(*world.Part) int) [
 		done, rate := j.Pace(total, v.Now)
 		list[i] = candidate{part: p, curve: j.Scaling(), size: base(p), most: p.Max(), rest: total - p.Size(),
 			work: (1 - done) / rate * j.Scaling().Relative(total)}
+		list[i].scale = worth(list[i].work)
 	}
 	return list
 }
@@ -68,7 +70,7 @@ func (c *candidate) look(free int) {
 			continue
 		}
 		c.next = n
-		c.gain = (worth(c.time(n)) - worth(c.time(c.size))) / float64(n-c.size)
+		c.gain = c.scale * (c.curve.Root(c.rest+n) - c.curve.Root(c.rest+c.size)) / float64(n-c.size)
 		return
 	}
 }
