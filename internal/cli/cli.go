@@ -98,7 +98,7 @@ the same policies on recorded traces and on described workloads.`,
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(&cobra.Command{Hidden: true}) // --help is enough
-	root.AddCommand(a.simCommand(), a.experimentCommand(), a.completionCommand(), a.versionCommand())
+	root.AddCommand(a.simCommand(), a.flowCommand(), a.experimentCommand(), a.completionCommand(), a.versionCommand())
 	root.AddCommand(a.selectCommand())
 	return root
 }

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/policy/flow"
+)
+
+func (a *app) flowCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "flow",
+		Short: "Plan a workflow on a grid",
+		Long: `Plans the tasks of a workflow on the hosts of a platform so that the last one
+ends early.`,
+		Args: a.noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.flowPlanCommand())
+	return cmd
+}
+
+type flowFlags struct {
+	platform    string
+	output      string
+	scheduleOut string
+	gantt       string
+	weights     flow.Weights
+	heuristics  []string
+	improve     time.Duration
+	steps       int
+	seed        uint64
+	given       bool // --improve or --steps was
+}
+
+func (a *app) flowPlanCommand() *cobra.Command {
+	f := &flowFlags{weights: flow.Weights{Run: 1, Move: 1}, improve: time.Second, steps: maxSteps}
+	cmd := &cobra.Command{
+		Use:   "plan WORKFLOW --platform FILE",
+		Short: "Plan a workflow with several heuristics and keep the best plan",
+		Long: `Reads a workflow (WfFormat JSON, plain or gzip) and a platform, plans every task
+with the heuristics of the matrix of ranks, HEFT and lookahead variants, improves
+the best plan by local search, and says how long it takes, by which heuristic, and below
+which time no plan can be.`,
+		Example: `  godwit flow plan examples/flows/diamond.json --platform examples/platforms/hetero8.yaml
+  godwit flow plan montage.json.gz --platform grid.yaml --schedule-out plan.csv --gantt plan.svg
+  godwit flow plan montage.json.gz --platform grid.yaml --heuristics heft,peft --improve 0s -o json`,
+		Args: func(cmd *cobra.Command, args []string) error { return oneArgument(cmd, args, "a workflow file") },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given = cmd.Flags().Changed("improve") || cmd.Flags().Changed("steps")
+			return a.flowPlan(cmd.Context(), args[0], f)
+		},
+	}
+	in, how, out := newGroup("Input"), newGroup("Planning"), newGroup("Output")
+	in.flags.StringVar(&f.platform, "platform", "", "plan on the platform in `FILE` (YAML or SimGrid XML)")
+	how.flags.Var(number(&f.weights.Run, 0, 1e6), "w1", "weight of the time to run in the matrix of ranks")
+	how.flags.Var(number(&f.weights.Move, 0, 1e6), "w2", "weight of the time to move data")
+	how.flags.Var(heuristicList(&f.heuristics), "heuristics", "only these, with commas between: "+strings.Join(flow.Heuristics(), ","))
+	how.flags.Var(atLeastZero(&f.improve), "improve", "time for the local search; by default 1 s, or 1/500 of the makespan if that is less")
+	how.flags.Var(whole(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the plan is the same on every machine")
+	how.flags.Uint64Var(&f.seed, "seed", 1, "of the local search")
+	outputFlag(out.flags, &f.output)
+	out.flags.StringVar(&f.scheduleOut, "schedule-out", "", "write the plan to `FILE` as CSV: task,host,core,start,end")
+	out.flags.StringVar(&f.gantt, "gantt", "", "draw the plan to `FILE` as SVG")
+	groupFlags(cmd, in, how, out)
+	return cmd
+}
+
+// maxSteps is more than any search gets to.
+const maxSteps = 1_000_000_000
+
+// oneArgument wants exactly one.
+func oneArgument(cmd *cobra.Command, args []string, what string) error {
+	switch len(args) {
+	case 0:
+		return &badinput.Error{Field: cmd.CommandPath(), Want: what + " as argument"}
+	case 1:
+		return nil
+	}
+	return &badinput.Error{Field: cmd.CommandPath(), Value: args[1], Want: "one argument, " + what}
+}
+
+// heuristicList is a flag with names of heuristics.
+func heuristicList(to *[]string) pflag.Value {
+	show := func(s []string) string { return strings.Join(s, ",") }
+	return checked[[]string]{to, "LIST", show, func(text string) ([]string, error) {
+		var list []string
+		for _, name := range strings.Split(text, ",") {
+			name = strings.TrimSpace(name)
+			if !slices.Contains(flow.Heuristics(), name) {
+				return nil, fmt.Errorf("names of heuristics with commas between; %s is none, %s", strconv.Quote(name), choices(name, flow.Heuristics()))
+			}
+			list = append(list, name)
+		}
+		return list, nil
+	}}
+}
+
+// atLeastZero is a flag with a duration that may be 0.
+func atLeastZero(to *time.Duration) pflag.Value {
+	return checked[time.Duration]{to, "TIME", nil, func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return 0, errors.New("a duration, like 1s or 500ms; 0s for none")
+		}
+		return d, nil
+	}}
+}

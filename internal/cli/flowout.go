@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/outfile"
+	"github.com/godwit-hpc/godwit/internal/policy/flow"
+)
+
+// planFiles are the files of a plan; nil are those that nobody wants.
+type planFiles struct {
+	schedule, gantt *outfile.File
+}
+
+func (p *planFiles) open(f *flowFlags) (err error) {
+	if f.scheduleOut != "" {
+		if p.schedule, err = outfile.Create(f.scheduleOut); err != nil {
+			return err
+		}
+	}
+	if f.gantt != "" {
+		p.gantt, err = outfile.Create(f.gantt)
+	}
+	return err
+}
+
+// discard throws away what was not written to the end.
+func (p *planFiles) discard() {
+	for _, f := range []*outfile.File{p.schedule, p.gantt} {
+		if f != nil {
+			f.Discard()
+		}
+	}
+}
+
+func (p *planFiles) write(d *flow.DAG, g *flow.Grid, s *flow.Schedule, r *flowReport) error {
+	if p.schedule != nil {
+		if err := commit(p.schedule, scheduleCSV(d, g, s)); err != nil {
+			return err
+		}
+	}
+	if p.gantt != nil {
+		return commit(p.gantt, ganttSVG(d, g, s, r))
+	}
+	return nil
+}
+
+func commit(f *outfile.File, data []byte) error {
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// scheduleCSV has one row a task, in the order of the workflow, with times to
+// the last digit: a program that checks them must not stumble over ours.
+func scheduleCSV(d *flow.DAG, g *flow.Grid, s *flow.Schedule) []byte {
+	var b bytes.Buffer
+	b.WriteString("task,host,core,start,end\n")
+	for t, slot := range s.Slots {
+		b.WriteString(csvField(d.Tasks[t].Name) + "," + csvField(g.Hosts[slot.Host].Name) + "," + strconv.Itoa(slot.Core))
+		for _, x := range []float64{slot.Start, slot.End} {
+			b.WriteString("," + strconv.FormatFloat(x, 'f', -1, 64))
+		}
+		b.WriteByte('\n')
+	}
+	return b.Bytes()
+}
+
+// csvField quotes a field that needs it.
+func csvField(s string) string {
+	if !strings.ContainsAny(s, ",\"\r\n") {
+		return s
+	}
+	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+}

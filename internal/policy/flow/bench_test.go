@@ -1,0 +1,124 @@
+package flow
+
+import (
+	"runtime"
+	"testing"
+)
+
+// large are workflows of 100,000 tasks in the shapes of montage and of a
+// fork-join.
+func large(b testing.TB) map[string]*DAG {
+	return map[string]*DAG{"montage": montage(b, 20_000), "forkjoin": forkJoin(b, 10, 10_000)}
+}
+
+// BenchmarkPlan100k plans 100,000 tasks on 1,000 hosts with the four classic
+// heuristics together.
+func BenchmarkPlan100k(b *testing.B) {
+	g := grid(10, 100)
+	for name, d := range large(b) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := New(d, g, Options{Heuristics: []string{MinMin, MaxMin, Suffer, HEFT}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			b.ReportMetric(float64(m.Sys)/(1<<20), "MiB-sys")
+		})
+	}
+}
+
+// BenchmarkHeuristic shows what each costs alone.
+func BenchmarkHeuristic(b *testing.B) {
+	d, g := montage(b, 20_000), grid(10, 100)
+	for _, h := range Heuristics() {
+		b.Run(h, func(b *testing.B) {
+			for b.Loop() {
+				_, _ = New(d, g, Options{Heuristics: []string{h}})
+			}
+		})
+	}
+}
+
+// BenchmarkNaiveMinMin is the textbook as a baseline: every ready task on
+// every host for every choice. It is given 1/50 of the tasks and a tenth of
+// the hosts.
+func BenchmarkNaiveMinMin(b *testing.B) {
+	d, g := montage(b, 400), grid(10, 10)
+	b.Run("naive", func(b *testing.B) {
+		for b.Loop() {
+			naiveMinMin(d, g)
+		}
+	})
+	b.Run("ours", func(b *testing.B) {
+		for b.Loop() {
+			byMatrix(d, g, Weights{1, 1}, minMin)
+		}
+	})
+}
+
+// naiveMinMin has no insertion: a core is free when its last task ends.
+func naiveMinMin(d *DAG, g *Grid) *Schedule {
+	slots, waits, free := make([]Slot, len(d.Tasks)), d.parentCounts(), make([]float64, g.Cores())
+	for range d.Tasks {
+		pick, best := -1, Slot{}
+		for t := range d.Tasks {
+			if waits[t] != 0 {
+				continue
+			}
+			for h := range g.Hosts {
+				if s, ok := naiveSlot(d, g, slots, free, t, h); ok && (pick < 0 || s.End < best.End) {
+					pick, best = t, s
+				}
+			}
+		}
+		slots[pick], waits[pick] = best, -1
+		free[int(g.core[best.Host])+best.Core] = best.End
+		for _, c := range d.succ.of(int32(pick)) {
+			waits[c.task]--
+		}
+	}
+	return newSchedule(slots)
+}
+
+func naiveSlot(d *DAG, g *Grid, slots []Slot, free []float64, t, h int) (Slot, bool) {
+	host := &g.Hosts[h]
+	if !g.groups[g.in[h]].kind.runs(&d.Tasks[t]) {
+		return Slot{}, false
+	}
+	ready := 0.0
+	for _, p := range d.pred.of(int32(t)) {
+		ready = max(ready, slots[p.task].End+g.transfer(int32(slots[p.task].Host), int32(h), p.bytes))
+	}
+	core := 0
+	for c := range host.Cores {
+		if free[int(g.core[h])+c] < free[int(g.core[h])+core] {
+			core = c
+		}
+	}
+	start := max(ready, free[int(g.core[h])+core])
+	return Slot{h, core, start, start + d.Tasks[t].Work/host.Speed}, true
+}
+
+func TestTheBaselineOfTheBenchmarkMakesValidPlans(t *testing.T) {
+	d, g := montage(t, 10), grid(3, 2)
+	if err := Check(d, g, naiveMinMin(d, g)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPlansOfAHundredThousandTasksCanBeCarriedOut(t *testing.T) {
+	g := grid(10, 100)
+	for name, d := range large(t) {
+		for _, h := range []string{MinMin, HEFT} {
+			p, err := New(d, g, Options{Heuristics: []string{h}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := Check(d, g, p.Schedule); err != nil {
+				t.Errorf("%s by %s: %v", name, h, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package flow
+
+import "math"
+
+// A board is a schedule in the making: which tasks stand where, and when cores
+// are idle. Tasks are put into the first idle time that is long enough
+// (insertion), so a heuristic may place them in any order that keeps parents
+// before children.
+type board struct {
+	d     *DAG
+	g     *Grid
+	slots []Slot
+	idle  *gaps
+	roots []int32
+	only  []bool // groups that may be used; nil: all
+	data  arrival
+}
+
+func newBoard(d *DAG, g *Grid) *board {
+	b := &board{d: d, g: g, slots: make([]Slot, len(d.Tasks))}
+	for t := range b.slots {
+		b.slots[t].Host = -1
+	}
+	b.idle, b.roots = newGaps(g)
+	b.data = newArrival(g.sites)
+	return b
+}
+
+func (b *board) schedule() *Schedule { return newSchedule(b.slots) }
+
+// An arrival says when the data of a task is at each site. The parent whose
+// data would come last may itself be at the site: then its host has everything
+// earlier than the others there, and no other host of the site has.
+type arrival struct {
+	parents float64 // when the last of them ends
+	at      []float64
+	host    []int32 // that is ahead of its site; -1: none is
+	ahead   []float64
+	second  []float64 // latest data from any other host than that of the latest
+	source  []int32
+}
+
+func newArrival(sites int) arrival {
+	return arrival{
+		at: make([]float64, sites), host: make([]int32, sites), ahead: make([]float64, sites),
+		second: make([]float64, sites), source: make([]int32, sites),
+	}
+}
+
+// arrive works out when the data of t, whose parents are placed, is where.
+func (b *board) arrive(t int32, a *arrival) {
+	a.parents = 0
+	for s := range a.at {
+		a.at[s], a.second[s], a.source[s], a.host[s] = 0, 0, -1, -1
+	}
+	preds := b.d.pred.of(t)
+	for _, p := range preds {
+		slot := &b.slots[p.task]
+		a.parents = max(a.parents, slot.End)
+		from := b.g.Hosts[slot.Host].Site
+		for s := range a.at {
+			a.note(s, int32(slot.Host), slot.End+b.g.route(from, s).seconds(p.bytes))
+		}
+	}
+	for s, h := range a.source {
+		if h >= 0 && b.g.Hosts[h].Site == s {
+			a.host[s], a.ahead[s] = h, a.second[s]
+		}
+	}
+	for _, p := range preds {
+		slot := &b.slots[p.task]
+		if s := b.g.Hosts[slot.Host].Site; a.host[s] == int32(slot.Host) {
+			a.ahead[s] = max(a.ahead[s], slot.End)
+		}
+	}
+}
+
+// note keeps the latest data at a site, and the latest from elsewhere than
+// where that comes from.
+func (a *arrival) note(site int, from int32, when float64) {
+	switch {
+	case a.source[site] == from:
+		a.at[site] = max(a.at[site], when)
+	case when > a.at[site] || a.source[site] < 0:
+		a.second[site] = a.at[site]
+		a.at[site], a.source[site] = when, from
+	default:
+		a.second[site] = max(a.second[site], when)
+	}
+}
+
+// A choice is where a task would run.
+type choice struct {
+	group      int32
+	gap        int32
+	start, end float64
+	moved      float64 // dCost: how long data is under way after the last parent ended
+}
+
+// in is the best place for t among the hosts of a group; false if they do not
+// meet its requirements.
+func (b *board) in(t int32, gr int32, a *arrival) (choice, bool) {
+	k := &b.g.groups[gr].kind
+	task := &b.d.Tasks[t]
+	if b.only != nil && !b.only[gr] || !k.runs(task) {
+		return choice{}, false
+	}
+	takes := task.Work / k.speed
+	ready := a.at[k.site]
+	n, start := b.idle.best(b.roots[gr], ready, takes)
+	if h := a.host[k.site]; h >= 0 && b.g.in[h] == gr && a.ahead[k.site] < start {
+		m, begin := b.idle.bestOf(b.g.core[h], b.g.core[h+1], a.ahead[k.site], takes)
+		if begin < start {
+			n, start, ready = m, begin, a.ahead[k.site]
+		}
+	}
+	return choice{gr, n, start, start + takes, max(0, ready-a.parents)}, true
+}
+
+// best is the place where t scores least; of equals the first.
+func (b *board) best(t int32, a *arrival, score func(choice) float64) choice {
+	var best choice
+	least := math.Inf(1)
+	for gr := range b.g.groups {
+		c, ok := b.in(t, int32(gr), a)
+		if !ok {
+			continue
+		}
+		if s := score(c); s < least || s == least && c.start < best.start {
+			best, least = c, s
+		}
+	}
+	return best
+}
+
+// earliest is the score of a choice that ends first.
+func earliest(c choice) float64 { return c.end }
+
+// put places t as chosen.
+func (b *board) put(t int32, c choice) {
+	core := b.idle.all[c.gap].core
+	host := b.hostOf(c.group, core)
+	b.slots[t] = Slot{int(host), int(core - b.g.core[host]), c.start, c.end}
+	// Even a task that takes no time parts the gap: nothing may run across it.
+	b.roots[c.group] = b.idle.use(b.roots[c.group], c.gap, c.start, c.end)
+}
+
+// hostOf finds the host of a core among those of a group, whose cores rise with
+// them.
+func (b *board) hostOf(gr, core int32) int32 {
+	hosts := b.g.groups[gr].hosts
+	low, high := 0, len(hosts)
+	for high-low > 1 {
+		if mid := (low + high) / 2; b.g.core[hosts[mid]] <= core {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return hosts[low]
+}

@@ -1,0 +1,81 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+)
+
+// LowerBound is a time that no schedule can beat. It is the largest of:
+//
+//   - the longest way through the graph, every task on the fastest host that
+//     may run it and no data moved;
+//   - the work of any k tasks that have at least q seconds behind them, over
+//     the speed of the k fastest cores, plus q (with all tasks and q = 0: total
+//     work over total speed); likewise with what lies before them.
+func LowerBound(d *DAG, g *Grid) float64 {
+	least := leastTimes(d, g)
+	head, tail := longest(d, least), longest(d.reversed(), least)
+	bound := 0.0
+	for t := range d.Tasks {
+		bound = max(bound, head[t]+least[t]+tail[t])
+	}
+	speeds := g.speeds()
+	return max(bound, areaBound(d, speeds, head), areaBound(d, speeds, tail))
+}
+
+// leastTimes is how long each task takes on the fastest host that may run it.
+func leastTimes(d *DAG, g *Grid) []float64 {
+	least := make([]float64, len(d.Tasks))
+	for t := range d.Tasks {
+		speed := 0.0
+		for i := range g.groups {
+			if k := &g.groups[i].kind; k.speed > speed && k.runs(&d.Tasks[t]) {
+				speed = k.speed
+			}
+		}
+		if speed > 0 {
+			least[t] = d.Tasks[t].Work / speed
+		}
+	}
+	return least
+}
+
+// longest is the longest way to each task, without itself.
+func longest(d *DAG, takes []float64) []float64 {
+	way := make([]float64, len(d.Tasks))
+	for _, t := range d.topo {
+		for _, p := range d.pred.of(t) {
+			way[t] = max(way[t], way[p.task]+takes[p.task])
+		}
+	}
+	return way
+}
+
+// speeds is those of all cores, the fastest first.
+func (g *Grid) speeds() []float64 {
+	var s []float64
+	for _, h := range g.Hosts {
+		for range h.Cores {
+			s = append(s, h.Speed)
+		}
+	}
+	slices.SortFunc(s, func(a, b float64) int { return cmp.Compare(b, a) })
+	return s
+}
+
+// areaBound looks at the tasks by falling distance to one end of the graph:
+// the first k of them cannot be done before their work is, and then comes at
+// least the distance of the k-th.
+func areaBound(d *DAG, speeds, distance []float64) float64 {
+	order := slices.Clone(d.topo)
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(distance[b], distance[a]) })
+	var bound, work, speed float64
+	for k, t := range order {
+		work += d.Tasks[t].Work
+		if k < len(speeds) {
+			speed += speeds[k]
+		}
+		bound = max(bound, work/speed+distance[t])
+	}
+	return bound
+}

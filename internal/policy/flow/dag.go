@@ -1,0 +1,160 @@
+package flow
+
+import (
+	"fmt"
+	"math"
+)
+
+// NoData, as the bytes of an edge, says that a child waits for its parent but
+// for none of its files.
+const NoData = -1
+
+// A Task is one component of a workflow.
+type Task struct {
+	Name   string
+	Work   float64 // seconds on a host of speed 1
+	Memory int64   // bytes that the host must have; 0: any
+	Cores  int     // that the host must have; the task itself occupies one
+}
+
+// An Edge makes To wait for From and for the file that takes longest: files
+// travel side by side, so only the largest one matters.
+type Edge struct {
+	From, To int
+	Bytes    float64 // of the largest file, or NoData
+}
+
+// A DAG is the graph of a workflow. It does not change.
+type DAG struct {
+	Tasks []Task
+	topo  []int32 // parents before children, otherwise in the order of the tasks
+	pred  adjacency
+	succ  adjacency
+}
+
+// adjacency lists the neighbours of every task, all in one array.
+type adjacency struct {
+	first []int32 // of task t: links[first[t]:first[t+1]]
+	links []link
+}
+
+type link struct {
+	task  int32
+	bytes float64
+}
+
+func (a *adjacency) of(t int32) []link { return a.links[a.first[t]:a.first[t+1]] }
+
+// A CycleError names the tasks that wait for each other.
+type CycleError struct{ Tasks []int }
+
+func (e *CycleError) Error() string {
+	return fmt.Sprintf("%d tasks wait for each other", len(e.Tasks))
+}
+
+// NewDAG builds the graph. It fails with a *CycleError if there is no order in
+// which the tasks could run. Several edges between the same two tasks are
+// allowed.
+func NewDAG(tasks []Task, edges []Edge) (*DAG, error) {
+	d := &DAG{Tasks: tasks}
+	for _, t := range tasks {
+		if !(t.Work >= 0) || math.IsInf(t.Work, 1) {
+			return nil, fmt.Errorf("task %s: work of %v seconds", t.Name, t.Work)
+		}
+	}
+	for _, e := range edges {
+		if e.From < 0 || e.To < 0 || e.From >= len(tasks) || e.To >= len(tasks) {
+			return nil, fmt.Errorf("edge from task %d to %d of %d tasks", e.From, e.To, len(tasks))
+		}
+	}
+	d.succ = gather(len(tasks), edges, func(e Edge) (int, int) { return e.From, e.To })
+	d.pred = gather(len(tasks), edges, func(e Edge) (int, int) { return e.To, e.From })
+	if d.sort(); len(d.topo) < len(tasks) {
+		return nil, &CycleError{d.cycle()}
+	}
+	return d, nil
+}
+
+// Edges is the number of edges.
+func (d *DAG) Edges() int { return len(d.succ.links) }
+
+// gather sorts the edges by one of their ends.
+func gather(n int, edges []Edge, ends func(Edge) (at, other int)) adjacency {
+	a := adjacency{make([]int32, n+1), make([]link, len(edges))}
+	for _, e := range edges {
+		at, _ := ends(e)
+		a.first[at+1]++
+	}
+	for i := range n {
+		a.first[i+1] += a.first[i]
+	}
+	next := append([]int32(nil), a.first...)
+	for _, e := range edges {
+		at, other := ends(e)
+		a.links[next[at]] = link{int32(other), e.Bytes}
+		next[at]++
+	}
+	return a
+}
+
+// sort is Kahn's algorithm; tasks on a cycle, and those behind one, are left
+// out.
+func (d *DAG) sort() {
+	waits := d.parentCounts()
+	d.topo = make([]int32, 0, len(d.Tasks))
+	for t := range d.Tasks {
+		if waits[t] == 0 {
+			d.topo = append(d.topo, int32(t))
+		}
+	}
+	for i := 0; i < len(d.topo); i++ {
+		for _, c := range d.succ.of(d.topo[i]) {
+			if waits[c.task]--; waits[c.task] == 0 {
+				d.topo = append(d.topo, c.task)
+			}
+		}
+	}
+}
+
+func (d *DAG) parentCounts() []int32 {
+	waits := make([]int32, len(d.Tasks))
+	for t := range waits {
+		waits[t] = d.pred.first[t+1] - d.pred.first[t]
+	}
+	return waits
+}
+
+// cycle walks from a task that was not sorted to a parent that was not, until
+// it meets itself.
+func (d *DAG) cycle() []int {
+	sorted := make([]bool, len(d.Tasks))
+	for _, t := range d.topo {
+		sorted[t] = true
+	}
+	at := int32(0)
+	for sorted[at] {
+		at++
+	}
+	seen := make([]int, len(d.Tasks)) // position on the walk, from 1
+	var walk []int
+	for seen[at] == 0 {
+		walk = append(walk, int(at))
+		seen[at] = len(walk)
+		for _, p := range d.pred.of(at) {
+			if !sorted[p.task] {
+				at = p.task
+				break
+			}
+		}
+	}
+	return walk[seen[at]-1:]
+}
+
+// reversed is the graph with every edge turned round.
+func (d *DAG) reversed() *DAG {
+	r := &DAG{Tasks: d.Tasks, pred: d.succ, succ: d.pred, topo: make([]int32, len(d.topo))}
+	for i, t := range d.topo {
+		r.topo[len(r.topo)-1-i] = t
+	}
+	return r
+}

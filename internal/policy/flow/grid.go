@@ -1,0 +1,157 @@
+package flow
+
+// A Host is what a plan needs to know of one.
+type Host struct {
+	Name   string
+	Site   int // hosts of one site have the same routes to all others
+	Cores  int
+	Speed  float64
+	Memory int64 // bytes; 0: unknown, taken as enough
+}
+
+// A Route is the way between two hosts.
+type Route struct {
+	Latency float64 // seconds
+	PerByte float64 // seconds
+}
+
+// seconds is how long the largest file of an edge travels.
+func (r Route) seconds(bytes float64) float64 {
+	if bytes < 0 {
+		return 0
+	}
+	return r.Latency + bytes*r.PerByte
+}
+
+// A Grid is the hosts and the routes between them. It does not change.
+type Grid struct {
+	Hosts  []Host
+	sites  int
+	routes []Route // from site a to site b at a·sites + b; a to a: to another host of a
+	groups []group
+	in     []int32 // group of each host
+	core   []int32 // first core of each host, counted over all; one more than hosts
+}
+
+// A group is hosts that no heuristic needs to tell apart.
+type group struct {
+	kind  kind
+	hosts []int32
+}
+
+type kind struct {
+	site, cores int
+	speed       float64
+	memory      int64
+}
+
+// NewGrid groups the hosts. route is asked once for every pair of sites; from a
+// site to itself it is the way between two of its hosts.
+func NewGrid(hosts []Host, sites int, route func(from, to int) Route) *Grid {
+	g := &Grid{Hosts: hosts, sites: sites, routes: make([]Route, sites*sites)}
+	for a := range sites {
+		for b := range sites {
+			g.routes[a*sites+b] = route(a, b)
+		}
+	}
+	g.group()
+	return g
+}
+
+func (g *Grid) group() {
+	known := map[kind]int32{}
+	g.in = make([]int32, len(g.Hosts))
+	g.core = make([]int32, len(g.Hosts)+1)
+	for h, host := range g.Hosts {
+		k := kind{host.Site, host.Cores, host.Speed, host.Memory}
+		at, ok := known[k]
+		if !ok {
+			at = int32(len(g.groups))
+			known[k] = at
+			g.groups = append(g.groups, group{kind: k})
+		}
+		g.groups[at].hosts = append(g.groups[at].hosts, int32(h))
+		g.in[h] = at
+		g.core[h+1] = g.core[h] + int32(host.Cores)
+	}
+}
+
+// Cores is the number of cores of all hosts.
+func (g *Grid) Cores() int { return int(g.core[len(g.Hosts)]) }
+
+// Groups is the number of groups of hosts that are alike.
+func (g *Grid) Groups() int { return len(g.groups) }
+
+func (g *Grid) route(from, to int) Route { return g.routes[from*g.sites+to] }
+
+// transfer is how long the data of an edge takes from one host to another.
+func (g *Grid) transfer(from, to int32, bytes float64) float64 {
+	if from == to {
+		return 0
+	}
+	return g.route(g.Hosts[from].Site, g.Hosts[to].Site).seconds(bytes)
+}
+
+// reversed is the grid on which time runs backwards.
+func (g *Grid) reversed() *Grid {
+	r := *g
+	r.routes = make([]Route, len(g.routes))
+	for a := range g.sites {
+		for b := range g.sites {
+			r.routes[b*g.sites+a] = g.routes[a*g.sites+b]
+		}
+	}
+	return &r
+}
+
+// runs tells whether hosts of the kind meet what the task requires.
+func (k *kind) runs(t *Task) bool {
+	return (k.memory == 0 || t.Memory <= k.memory) && t.Cores <= k.cores
+}
+
+// Nobody is the first task that no host can run, or -1.
+func (g *Grid) Nobody(d *DAG) int {
+next:
+	for t := range d.Tasks {
+		for i := range g.groups {
+			if g.groups[i].kind.runs(&d.Tasks[t]) {
+				continue next
+			}
+		}
+		return t
+	}
+	return -1
+}
+
+// means are the averages that upward ranks are made of.
+type means struct {
+	slowness float64 // seconds per second of work, over all cores
+	route    Route   // over all pairs of different hosts
+}
+
+func (g *Grid) means() means {
+	var m means
+	count := make([]float64, g.sites)
+	for _, h := range g.Hosts {
+		m.slowness += float64(h.Cores) / h.Speed
+		count[h.Site]++
+	}
+	m.slowness /= float64(g.Cores())
+	var pairs float64
+	for a := range g.sites {
+		for b := range g.sites {
+			n := count[a] * count[b]
+			if a == b {
+				n -= count[a]
+			}
+			pairs += n
+			m.route.Latency += n * g.route(a, b).Latency
+			m.route.PerByte += n * g.route(a, b).PerByte
+		}
+	}
+	if pairs > 0 {
+		m.route.Latency /= pairs
+		m.route.PerByte /= pairs
+	}
+	return m
+}

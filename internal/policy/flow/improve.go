@@ -1,0 +1,265 @@
+package flow
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// A Budget bounds the improvement of a plan. The same seed and the same number
+// of steps give the same plan; Stop, which may look at a clock, ends it
+// earlier.
+type Budget struct {
+	Steps int
+	Seed  uint64
+	Stop  func() bool // nil: never
+}
+
+// Parameters of the search, from trials on the recorded workflows.
+const (
+	heat      = 0.01 // temperature at the beginning of a round, of the makespan
+	cold      = 1e-5 // and at its end
+	perTask   = 30   // steps of a round for each task …
+	atLeast   = 3000 // … and at the fewest
+	stopEvery = 16   // steps between two questions whether to stop
+)
+
+// A search is simulated annealing over orders and hosts: a step changes where
+// or in which turn a task on the critical path runs.
+type search struct {
+	*mapping
+	rng   *rand.Rand
+	was   []Slot
+	span  float64
+	path  []int32 // tasks that hold up the end, the last one first
+	best  *Schedule
+	bound float64
+	moved []turn // hosts before the step
+}
+
+type turn struct {
+	task, host int32
+}
+
+// improve searches near a schedule and returns the best it met, at worst the
+// schedule itself.
+func improve(d *DAG, g *Grid, s *Schedule, bound float64, w Budget) *Schedule {
+	f := &search{mapping: newMapping(d, g, s), rng: rand.New(rand.NewPCG(w.Seed, 0)), bound: bound * (1 + slack)}
+	f.best = f.schedule()
+	if f.best.Makespan > s.Makespan {
+		f.best = s
+	}
+	f.adopt()
+	round := max(atLeast, perTask*len(d.Tasks))
+	for i := range w.Steps {
+		if f.best.Makespan <= f.bound || i%stopEvery == 0 && w.Stop != nil && w.Stop() {
+			break
+		}
+		if i > 0 && i%round == 0 {
+			f.mapping = newMapping(d, g, f.best)
+			f.adopt()
+		}
+		done := float64(i%round) / float64(round)
+		f.advance(f.best.Makespan * heat * math.Pow(cold/heat, done))
+	}
+	return f.best
+}
+
+// adopt takes the mapping as it stands for the current one.
+func (f *search) adopt() {
+	f.was = append(f.was[:0], f.slots...)
+	f.span = f.makespan()
+	f.trace()
+}
+
+// trace follows the critical path back from the task that ends last: to the
+// parent whose data it waited for, or to the task before it on its core.
+func (f *search) trace() {
+	f.path = f.path[:0]
+	at := int32(0)
+	for t := range f.slots {
+		if f.slots[t].End > f.slots[at].End {
+			at = int32(t)
+		}
+	}
+	for at >= 0 {
+		f.path = append(f.path, at)
+		at = f.holds(at)
+	}
+}
+
+// holds is the task that keeps t from starting earlier, -1 if none does.
+func (f *search) holds(t int32) int32 {
+	start := f.slots[t].Start
+	if start == 0 {
+		return -1
+	}
+	for _, p := range f.d.pred.of(t) {
+		if f.slots[p.task].End+f.g.transfer(f.host[p.task], f.host[t], p.bytes) == start {
+			return p.task
+		}
+	}
+	return f.neighbour(t)
+}
+
+// neighbour is the task that ends on the core of t when t starts.
+func (f *search) neighbour(t int32) int32 {
+	for i := f.place[t] - 1; i >= 0; i-- {
+		u := f.order[i]
+		if f.host[u] == f.host[t] && f.slots[u].Core == f.slots[t].Core {
+			return u
+		}
+	}
+	return -1
+}
+
+// advance makes one step and keeps it if it lengthens the plan by no more than
+// chance allows at this temperature.
+func (f *search) advance(temperature float64) {
+	f.moved = f.moved[:0]
+	at := f.rng.IntN(len(f.path))
+	t := f.path[at]
+	from, to := -1, 0 // the turn that changed, if any did
+	switch r := f.rng.IntN(20); {
+	case r < 5:
+		from, to = f.earlier(t)
+	case r < 8 && at+1 < len(f.path):
+		h := f.somewhere(t)
+		f.move(t, h)
+		f.move(f.path[at+1], h)
+	case r < 11:
+		f.swap(t)
+	case r < 13:
+		f.together(t)
+	default:
+		f.move(t, f.somewhere(t))
+	}
+	if len(f.moved) == 0 && from < 0 {
+		return
+	}
+	first := f.first(from)
+	limit := f.span - temperature*math.Log(1-f.rng.Float64())
+	span, ok := f.attempt(first, limit, f.was)
+	if !ok {
+		f.undo(from, to)
+		return
+	}
+	f.keep(first, span)
+}
+
+// first is the position from which times change.
+func (f *search) first(from int) int {
+	first := len(f.order)
+	if from >= 0 {
+		first = from
+	}
+	for _, m := range f.moved {
+		first = min(first, int(f.place[m.task]))
+	}
+	return first
+}
+
+func (f *search) keep(first int, span float64) {
+	f.settle(first)
+	for _, t := range f.order[first:] {
+		f.was[t] = f.slots[t]
+	}
+	f.span = span
+	if span < f.best.Makespan {
+		f.best = f.schedule()
+	}
+	f.trace()
+}
+
+func (f *search) undo(from, to int) {
+	for _, m := range slices.Backward(f.moved) {
+		f.host[m.task] = m.host
+	}
+	if from >= 0 {
+		f.shift(from, to)
+	}
+}
+
+// move gives t another host, if it meets the requirements.
+func (f *search) move(t, h int32) {
+	if h == f.host[t] || !f.g.groups[f.g.in[h]].kind.runs(&f.d.Tasks[t]) {
+		return
+	}
+	f.moved = append(f.moved, turn{t, f.host[t]})
+	f.host[t] = h
+}
+
+// somewhere is a host at which t might do better: that of a parent, of a child,
+// or any.
+func (f *search) somewhere(t int32) int32 {
+	switch r := f.rng.IntN(4); r {
+	case 0, 1:
+		near := f.d.pred.of(t)
+		if r == 1 {
+			near = f.d.succ.of(t)
+		}
+		if len(near) > 0 {
+			return f.host[near[f.rng.IntN(len(near))].task]
+		}
+	case 2:
+		return f.host[f.path[f.rng.IntN(len(f.path))]]
+	}
+	hosts := f.g.groups[f.rng.IntN(len(f.g.groups))].hosts
+	return hosts[f.rng.IntN(len(hosts))]
+}
+
+// swap exchanges the hosts of t and of a task near it in the order.
+func (f *search) swap(t int32) {
+	const near = 32
+	i := int(f.place[t]) + f.rng.IntN(2*near+1) - near
+	if i < 0 || i >= len(f.order) {
+		return
+	}
+	u := f.order[i]
+	a, b := f.host[t], f.host[u]
+	f.move(t, b)
+	f.move(u, a)
+}
+
+// together brings the parents of t to one host with it, if they are few.
+func (f *search) together(t int32) {
+	const few = 8
+	near := f.d.pred.of(t)
+	if len(near) == 0 || len(near) > few {
+		return
+	}
+	h := f.somewhere(t)
+	f.move(t, h)
+	for _, p := range near {
+		f.move(p.task, h)
+	}
+}
+
+// earlier lets t go before the task that keeps its core busy. It says where t
+// stands afterwards and where it stood.
+func (f *search) earlier(t int32) (from, to int) {
+	u := f.neighbour(t)
+	if u < 0 {
+		return -1, 0
+	}
+	from, to = int(f.place[u]), int(f.place[t])
+	for _, p := range f.d.pred.of(t) {
+		if int(f.place[p.task]) >= from {
+			return -1, 0
+		}
+	}
+	f.shift(to, from)
+	return from, to
+}
+
+// shift moves the task at one position to another.
+func (f *search) shift(from, to int) {
+	t := f.order[from]
+	if from > to {
+		copy(f.order[to+1:from+1], f.order[to:from])
+	} else {
+		copy(f.order[from:to], f.order[from+1:to+1])
+	}
+	f.order[to] = t
+	f.number(min(from, to), max(from, to)+1)
+}

@@ -1,0 +1,109 @@
+package flow
+
+import "math"
+
+// lookaheadCells bounds the table of optimistic costs, tasks × groups, and the
+// work to fill it.
+const (
+	lookaheadCells = 1 << 19
+	lookaheadWork  = 32 << 20
+)
+
+// optimistic is PEFT's table (Arabnejad and Barbosa): for a task on a group, at
+// least how long everything behind it still takes if each task may choose its
+// group freely. Unlike PEFT's it moves data at the rates of the routes in
+// question, not at their mean. It is nil if it would be too large.
+type optimistic struct {
+	cost   []float64 // task t on group g at t·groups + g
+	groups int
+}
+
+func (o *optimistic) of(t int32) []float64 { return o.cost[int(t)*o.groups : int(t+1)*o.groups] }
+
+func lookAhead(d *DAG, g *Grid) *optimistic {
+	n := len(g.groups)
+	if len(d.Tasks)*n > lookaheadCells || (d.Edges()+len(d.Tasks))*(g.sites*g.sites+n) > lookaheadWork {
+		return nil
+	}
+	o := &optimistic{make([]float64, len(d.Tasks)*n), n}
+	from, site := make([]float64, n), make([]float64, g.sites)
+	for i := len(d.topo) - 1; i >= 0; i-- {
+		c := d.topo[i]
+		for s := range site {
+			site[s] = math.Inf(1)
+		}
+		for gr := range from {
+			k := &g.groups[gr].kind
+			from[gr] = math.Inf(1)
+			if k.runs(&d.Tasks[c]) {
+				from[gr] = o.of(c)[gr] + d.Tasks[c].Work/k.speed
+			}
+			site[k.site] = min(site[k.site], from[gr])
+		}
+		for _, p := range d.pred.of(c) {
+			o.behind(g, p, from, site)
+		}
+	}
+	return o
+}
+
+// behind raises the costs of a parent to those by way of one child, whose cost
+// with its own run is from by group and site by site. On the group of the
+// parent the child may run on the same host.
+func (o *optimistic) behind(g *Grid, p link, from, site []float64) {
+	row := o.of(p.task)
+	for s := range site {
+		moved := math.Inf(1)
+		for to := range site {
+			moved = min(moved, site[to]+g.route(s, to).seconds(p.bytes))
+		}
+		for gr := range row {
+			if g.groups[gr].kind.site == s {
+				row[gr] = max(row[gr], min(from[gr], moved))
+			}
+		}
+	}
+}
+
+// ahead places the tasks by falling upward rank, each where its end and the
+// optimistic cost behind it are least together.
+func ahead(d *DAG, g *Grid, o *optimistic) *Schedule {
+	b := newBoard(d, g)
+	for _, t := range byRank(d, upward(d, g.means())) {
+		b.arrive(t, &b.data)
+		row := o.of(t)
+		b.put(t, b.best(t, &b.data, func(c choice) float64 { return c.end + row[c.group] }))
+	}
+	return b.schedule()
+}
+
+// peft is the same with PEFT's own order: of the ready tasks, that of the
+// greatest mean cost first.
+func peft(d *DAG, g *Grid, o *optimistic) *Schedule {
+	b := newBoard(d, g)
+	mean := make([]float64, len(d.Tasks))
+	for t := range mean {
+		for gr, c := range o.of(int32(t)) {
+			mean[t] += c * float64(len(g.groups[gr].hosts))
+		}
+	}
+	waits := d.parentCounts()
+	ready := heap[int32]{before: func(a, b int32) bool { return mean[a] > mean[b] || mean[a] == mean[b] && a < b }}
+	for _, t := range d.topo {
+		if waits[t] == 0 {
+			ready.push(t)
+		}
+	}
+	for len(ready.items) > 0 {
+		t := ready.pop()
+		b.arrive(t, &b.data)
+		row := o.of(t)
+		b.put(t, b.best(t, &b.data, func(c choice) float64 { return c.end + row[c.group] }))
+		for _, c := range d.succ.of(t) {
+			if waits[c.task]--; waits[c.task] == 0 {
+				ready.push(c.task)
+			}
+		}
+	}
+	return b.schedule()
+}

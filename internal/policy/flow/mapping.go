@@ -1,0 +1,124 @@
+package flow
+
+import (
+	"math"
+	"slices"
+)
+
+// A mapping is a schedule as a search changes it: an order and a host for every
+// task. Each task starts when its data is there and a core of its host has
+// done all tasks before it in the order. Nothing is inserted, so times follow
+// from the two in O(edges), and those before a change stay as they are.
+type mapping struct {
+	d     *DAG
+	g     *Grid
+	order []int32
+	place []int32 // of each task, its position in the order
+	host  []int32
+	slots []Slot
+	free  []float64 // of each core
+	tail  []float64 // at least how long it takes from the end of each task to the end of all
+	step  int       // distance of the marks
+	marks [][]float64
+}
+
+// newMapping is the order and the hosts of a schedule. Its makespan is at most
+// that of the schedule.
+func newMapping(d *DAG, g *Grid, s *Schedule) *mapping {
+	m := &mapping{d: d, g: g, order: s.order(d), place: make([]int32, len(d.Tasks)), host: make([]int32, len(d.Tasks)),
+		slots: make([]Slot, len(d.Tasks)), free: make([]float64, g.Cores())}
+	m.tail = longest(d.reversed(), leastTimes(d, g))
+	for t := range s.Slots {
+		m.host[t] = int32(s.Slots[t].Host)
+	}
+	m.number(0, len(m.order))
+	m.step = max(16, int(math.Sqrt(float64(len(m.order)))), len(m.order)*g.Cores()>>22)
+	m.marks = make([][]float64, len(m.order)/m.step+1)
+	m.settle(0)
+	return m
+}
+
+// number tells tasks their positions.
+func (m *mapping) number(from, to int) {
+	for i := from; i < to; i++ {
+		m.place[m.order[i]] = int32(i)
+	}
+}
+
+// settle works out all times from a position on, and keeps the state of the
+// cores at marks so that a later change need not begin at the beginning.
+func (m *mapping) settle(from int) {
+	at := m.rewind(from)
+	for i := at; i < len(m.order); i++ {
+		if i%m.step == 0 {
+			m.marks[i/m.step] = append(m.marks[i/m.step][:0], m.free...)
+		}
+		t := m.order[i]
+		m.slots[t] = m.slot(t)
+		m.free[m.core(t)] = m.slots[t].End
+	}
+}
+
+// rewind brings the cores to the last mark at or before a position.
+func (m *mapping) rewind(from int) int {
+	if mark := m.marks[from/m.step]; mark != nil {
+		copy(m.free, mark)
+		return from / m.step * m.step
+	}
+	clear(m.free)
+	return 0
+}
+
+func (m *mapping) core(t int32) int32 { return m.g.core[m.host[t]] + int32(m.slots[t].Core) }
+
+// slot is when and on which core of its host t runs after all before it.
+func (m *mapping) slot(t int32) Slot {
+	h := m.host[t]
+	start := 0.0
+	for _, p := range m.d.pred.of(t) {
+		parent := &m.slots[p.task]
+		start = max(start, parent.End+m.g.transfer(m.host[p.task], h, p.bytes))
+	}
+	first, end := m.g.core[h], m.g.core[h+1]
+	best := first
+	for c := first + 1; c < end && m.free[best] > start; c++ {
+		if m.free[c] < m.free[best] {
+			best = c
+		}
+	}
+	start = max(start, m.free[best])
+	return Slot{int(h), int(best - first), start, start + m.d.Tasks[t].Work/m.g.Hosts[h].Speed}
+}
+
+// attempt works out the times from a position on as settle does, but gives up
+// as soon as the makespan must exceed the limit. The times before the attempt
+// are in was.
+func (m *mapping) attempt(from int, limit float64, was []Slot) (makespan float64, ok bool) {
+	at := m.rewind(from)
+	for i := at; i < from; i++ {
+		t := m.order[i]
+		m.free[m.core(t)] = m.slots[t].End
+	}
+	for i := from; i < len(m.order); i++ {
+		t := m.order[i]
+		m.slots[t] = m.slot(t)
+		if m.slots[t].End+m.tail[t] > limit {
+			for ; i >= from; i-- {
+				m.slots[m.order[i]] = was[m.order[i]]
+			}
+			return 0, false
+		}
+		m.free[m.core(t)] = m.slots[t].End
+	}
+	return m.makespan(), true
+}
+
+func (m *mapping) makespan() float64 {
+	last := 0.0
+	for t := range m.slots {
+		last = max(last, m.slots[t].End)
+	}
+	return last
+}
+
+func (m *mapping) schedule() *Schedule { return newSchedule(slices.Clone(m.slots)) }

@@ -1,0 +1,173 @@
+package flow
+
+import "math"
+
+// Weights are w1 and w2 of rank(c, r) = w1·eCost(c, r) + w2·dCost(c, r): how
+// much the time to run counts, and the time to move data.
+type Weights struct{ Run, Move float64 }
+
+// A rule says which of the ready tasks is placed next: that of the greatest
+// value. best and second are completion times, on the best group and on the
+// best other one.
+type rule func(best, second float64) float64
+
+// The three heuristics of the matrix (GrADS, section 3.1). The third
+// takes the task that loses most if it does not get its best place. It compares
+// groups of like hosts, not single hosts: among alike hosts the second best is
+// as good as the best, and nobody would ever suffer (Casanova et al.).
+func minMin(best, _ float64) float64 { return -best }
+func maxMin(best, _ float64) float64 { return best }
+
+func suffer(best, second float64) float64 {
+	if math.IsInf(second, 1) {
+		return math.MaxFloat64 // it can go nowhere else
+	}
+	return second - best
+}
+
+// looks is how many ready tasks are looked at again for each one that is
+// placed; with up to this many ready, the choice is exact. Above, values may be
+// a little old: completion times only grow, and slowly, as the grid fills. So
+// the whole heuristic takes a bounded number of looks beyond two a task.
+func looks(tasks, groups int) int {
+	const all = 100_000
+	return max(2, min(64, all/(tasks*groups)))
+}
+
+// keepSites is up to how many sites a ready task keeps when its data is where.
+// With more it is worked out each time, so that memory stays linear in edges
+// and hosts.
+const keepSites = 64
+
+// A candidate is a task whose parents are all placed, with its row of the
+// matrix: what is known of data, and its value when it was last looked at.
+type candidate struct {
+	task  int32
+	value float64
+	pick  choice
+	data  arrival
+}
+
+// A matrix runs one heuristic. The ready tasks form a heap by value.
+type matrix struct {
+	b       *board
+	w       Weights
+	rule    rule
+	ready   heap[*candidate]
+	spare   []*candidate
+	waits   []int32
+	looks   int
+	placed  int // since all were looked at
+	rejects []*candidate
+}
+
+func byMatrix(d *DAG, g *Grid, w Weights, r rule) *Schedule {
+	m := newMatrix(d, g, w, r)
+	for len(m.ready.items) > 0 {
+		m.place(m.next())
+	}
+	return m.b.schedule()
+}
+
+func newMatrix(d *DAG, g *Grid, w Weights, r rule) *matrix {
+	m := &matrix{b: newBoard(d, g), w: w, rule: r, waits: d.parentCounts(), looks: looks(len(d.Tasks), len(g.groups))}
+	m.ready.before = func(a, b *candidate) bool {
+		return a.value > b.value || a.value == b.value && a.task < b.task
+	}
+	for _, t := range d.topo {
+		if m.waits[t] == 0 {
+			m.enter(t)
+		}
+	}
+	return m
+}
+
+// place puts a task where it was found to be best, and makes ready who waited
+// for it alone.
+func (m *matrix) place(c *candidate) {
+	m.b.put(c.task, c.pick)
+	m.spare = append(m.spare, c)
+	m.placed++
+	for _, s := range m.b.d.succ.of(c.task) {
+		if m.waits[s.task]--; m.waits[s.task] == 0 {
+			m.enter(s.task)
+		}
+	}
+}
+
+// enter adds a task whose last parent has just been placed.
+func (m *matrix) enter(t int32) {
+	var c *candidate
+	if n := len(m.spare); n > 0 {
+		c, m.spare = m.spare[n-1], m.spare[:n-1]
+	} else {
+		c = &candidate{}
+	}
+	c.task = t
+	if m.b.g.sites <= keepSites {
+		if c.data.at == nil {
+			c.data = newArrival(m.b.g.sites)
+		}
+		m.b.arrive(t, &c.data)
+	}
+	m.look(c)
+	m.ready.push(c)
+}
+
+// look works out a candidate's row of the matrix and its value. What stands in
+// the row is the completion time with the rank in place of what run and
+// transfer take; with both weights 1 it is the completion time itself.
+func (m *matrix) look(c *candidate) {
+	data := &c.data
+	if data.at == nil {
+		data = &m.b.data
+		m.b.arrive(c.task, data)
+	}
+	best, second := math.Inf(1), math.Inf(1)
+	for gr := range m.b.g.groups {
+		p, ok := m.b.in(c.task, int32(gr), data)
+		if !ok {
+			continue
+		}
+		e := p.end + (m.w.Run-1)*(p.end-p.start) + (m.w.Move-1)*p.moved
+		if e < best {
+			second, best, c.pick = best, e, p
+		} else {
+			second = min(second, e)
+		}
+	}
+	c.value = m.rule(best, second)
+}
+
+// next takes the task to place now out of the heap. Its place is up to date.
+func (m *matrix) next() *candidate {
+	if m.placed*m.looks >= len(m.ready.items) {
+		m.refresh()
+		return m.ready.pop()
+	}
+	best := m.ready.pop()
+	m.look(best)
+	m.rejects = m.rejects[:0]
+	for i := 1; i < m.looks && len(m.ready.items) > 0 && m.ready.items[0].value > best.value; i++ {
+		c := m.ready.pop()
+		m.look(c)
+		if c.value > best.value {
+			best, c = c, best
+		}
+		m.rejects = append(m.rejects, c)
+	}
+	for _, c := range m.rejects {
+		m.ready.push(c)
+	}
+	return best
+}
+
+// refresh looks at all ready tasks again. It is done so rarely that it costs
+// looks tasks for each one placed.
+func (m *matrix) refresh() {
+	for _, c := range m.ready.items {
+		m.look(c)
+	}
+	m.ready.sift()
+	m.placed = 0
+}

@@ -1,0 +1,122 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The names of the heuristics, in the order in which they run.
+const (
+	MinMin    = "min-min"
+	MaxMin    = "max-min"
+	Suffer    = "sufferage" //nolint:misspell // so the papers call it
+	HEFT      = "heft"
+	PEFT      = "peft"
+	Lookahead = "lookahead"
+	Backward  = "backward"
+	Subset    = "subset"
+	Improved  = "improved" // the local search, on the best of the others
+)
+
+// Heuristics are the names that Options may list.
+func Heuristics() []string {
+	return []string{MinMin, MaxMin, Suffer, HEFT, PEFT, Lookahead, Backward, Subset}
+}
+
+// Options say how to plan.
+type Options struct {
+	Weights    Weights  // of the matrix; zero: 1 and 1
+	Heuristics []string // which; none: all
+	// Budget is asked for when the best makespan without improvement is known;
+	// nil: no improvement.
+	Budget func(makespan float64) Budget
+}
+
+// An Outcome is what one heuristic made of the workflow.
+type Outcome struct {
+	Heuristic string
+	Makespan  float64
+}
+
+// A Plan is the best schedule, and how it compares.
+type Plan struct {
+	Schedule  *Schedule
+	Heuristic string    // that found it
+	Bound     float64   // no schedule can be shorter
+	Outcomes  []Outcome // of all heuristics that ran, in their order
+}
+
+// A NobodyError says that no host meets the requirements of a task.
+type NobodyError struct{ Task int }
+
+func (e *NobodyError) Error() string { return fmt.Sprintf("no host can run task %d", e.Task) }
+
+// New plans the workflow with every heuristic and improves the best plan.
+// Of equal ones the first counts. It fails with a *NobodyError if a task
+// cannot run anywhere.
+func New(d *DAG, g *Grid, o Options) (*Plan, error) {
+	if t := g.Nobody(d); t >= 0 {
+		return nil, &NobodyError{t}
+	}
+	if o.Weights == (Weights{}) {
+		o.Weights = Weights{1, 1}
+	}
+	p := &Plan{Bound: LowerBound(d, g)}
+	var table *optimistic
+	for _, name := range Heuristics() {
+		if len(o.Heuristics) > 0 && !slices.Contains(o.Heuristics, name) {
+			continue
+		}
+		if table == nil && (name == PEFT || name == Lookahead) {
+			table = lookAhead(d, g)
+		}
+		p.take(name, run(name, d, g, o.Weights, table))
+	}
+	if p.Schedule == nil {
+		return nil, fmt.Errorf("no heuristic among %v", o.Heuristics)
+	}
+	if o.Budget != nil {
+		if w := o.Budget(p.Schedule.Makespan); w.Steps > 0 {
+			p.take(Improved, improve(d, g, p.Schedule, p.Bound, w))
+		}
+	}
+	return p, nil
+}
+
+// take keeps the schedule if it is the best so far; nil stands for a heuristic
+// that does not apply.
+func (p *Plan) take(name string, s *Schedule) {
+	if s == nil {
+		return
+	}
+	p.Outcomes = append(p.Outcomes, Outcome{name, s.Makespan})
+	if p.Schedule == nil || s.Makespan < p.Schedule.Makespan {
+		p.Schedule, p.Heuristic = s, name
+	}
+}
+
+func run(name string, d *DAG, g *Grid, w Weights, table *optimistic) *Schedule {
+	switch name {
+	case MinMin:
+		return byMatrix(d, g, w, minMin)
+	case MaxMin:
+		return byMatrix(d, g, w, maxMin)
+	case Suffer:
+		return byMatrix(d, g, w, suffer)
+	case HEFT:
+		return heft(d, g)
+	case PEFT:
+		if table != nil {
+			return peft(d, g, table)
+		}
+	case Lookahead:
+		if table != nil {
+			return ahead(d, g, table)
+		}
+	case Backward:
+		return newMapping(d, g, backward(d, g)).schedule()
+	case Subset:
+		return subset(d, g)
+	}
+	return nil
+}
