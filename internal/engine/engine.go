@@ -36,7 +36,8 @@ type Config struct {
 	Approach  Approach
 	Malleable malleable.Policy // nil: sizes never change
 	// ScanEvery is the period of looking through the placement queue when
-	// nothing else prompts it.
+	// nothing else prompts it. Whatever makes room does; so it only matters to
+	// jobs whose tries are counted or that were put off for a while.
 	ScanEvery time.Duration
 	// ShrinkGrace is how long a job may take to release processors that it
 	// must; after that it is stopped.
@@ -106,7 +107,7 @@ func (e *Engine) Step(now core.Time, in *core.Input) *Output {
 	e.take(in)
 	e.settle()
 	e.out.WakeAt = e.w.NextTimer()
-	if e.w.Waiting() > 0 && e.cfg.ScanEvery > 0 {
+	if e.w.Restless() && e.cfg.ScanEvery > 0 {
 		e.out.WakeAt = min(e.out.WakeAt, e.w.LastScan().Add(e.cfg.ScanEvery))
 	}
 	return &e.out

@@ -13,7 +13,7 @@ func (e *Engine) settle() {
 	for t, due := e.w.Due(e.now); due; t, due = e.w.Due(e.now) {
 		e.fire(t)
 	}
-	if e.w.Waiting() > 0 && e.cfg.ScanEvery > 0 && e.now >= e.w.LastScan().Add(e.cfg.ScanEvery) {
+	if e.w.Restless() && e.cfg.ScanEvery > 0 && e.now >= e.w.LastScan().Add(e.cfg.ScanEvery) {
 		e.scan = true
 	}
 	if !e.scan && !e.anyDirt {

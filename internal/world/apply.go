@@ -143,9 +143,11 @@ func (w *World) enqueued(j *Job, ev *core.Event) error {
 		w.scanned = ev.At // an empty queue has been looked through
 	}
 	j.tries += ev.N
-	j.notBefore = ev.When
+	if j.notBefore = ev.When; ev.When > 0 {
+		w.putOff++
+	}
 	j.firstScan = w.scans
-	expire := int64(1<<62 - 1)
+	expire := int64(unlimited)
 	if limit := w.MaxTries(j); limit > 0 {
 		expire = w.scans + int64(limit-j.tries)
 	}

@@ -17,6 +17,9 @@ func (w *World) became(j *Job, ev *core.Event) error {
 	if j.queued {
 		j.tries = w.Tries(j)
 		w.queue.remove(j)
+		if j.notBefore > 0 {
+			w.putOff--
+		}
 	}
 	j.state, j.since = ev.To, ev.At
 	w.setDue(j, ev.When)

@@ -25,6 +25,9 @@ type key struct {
 	expire int64 // earliest scan at which somebody's tries are used up
 }
 
+// unlimited is the scan at which tries that nobody counts are used up.
+const unlimited = math.MaxInt64 - 1
+
 var nobody = key{need: math.MaxInt32, total: math.MaxInt32, expire: math.MaxInt64}
 
 func (a key) or(b key) key {

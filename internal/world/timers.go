@@ -94,7 +94,7 @@ func (w *World) matters(t Timer) bool {
 // Due is the next timer that has fallen due by now and still matters. It
 // stays due until what it waits for has happened.
 func (w *World) Due(now core.Time) (Timer, bool) {
-	if w.NextTimer() > now {
+	if next := w.NextTimer(); next > now || next == core.Never {
 		return Timer{}, false
 	}
 	return w.timers.heap[0], true

@@ -49,6 +49,7 @@ type World struct {
 	apps     map[string]*Scaling
 	replicas []map[core.ClusterID]bool // by file
 	queue    queue
+	putOff   int   // jobs in the queue that were not to be tried before some time
 	scans    int64 // looks through the queue so far
 	scanned  core.Time
 	starts   int64
@@ -116,6 +117,13 @@ func (w *World) Head() *Job { return w.queue.head() }
 // LastScan is when the placement queue was last looked through, or began to
 // fill.
 func (w *World) LastScan() core.Time { return w.scanned }
+
+// Restless reports whether looking through the queue again may change anything
+// although nothing else has: somebody's tries are counted, or somebody was put
+// off for a while.
+func (w *World) Restless() bool {
+	return w.queue.count > 0 && (w.putOff > 0 || w.queue.tree[1].expire < unlimited)
+}
 
 // NextCandidate is the first job in the queue behind `after` (nil: from the
 // head) whose minimum could fit if `room` processors were free in one cluster
