@@ -120,24 +120,31 @@ func (w *World) release(j *Job, from core.State) {
 	j.parts = nil
 }
 
-// list enters a running malleable part where its size puts it; unlist takes it
-// out before its size changes.
+// list enters a running malleable part where its size puts it.
 func (c *Cluster) list(p *Part) {
 	c.growable.keep(p, p.size < p.max)
 	c.shrinkable.keep(p, p.size > p.min)
 	c.reclaimable += p.size - p.min
 }
 
-func (c *Cluster) unlist(p *Part) {
-	c.growable.keep(p, false)
-	c.shrinkable.keep(p, false)
-	c.reclaimable -= p.size - p.min
+// relist notes that the size of a listed part was another. Most changes move
+// it from no list to another.
+func (c *Cluster) relist(p *Part, was int) {
+	if grows := p.size < p.max; grows != (was < p.max) {
+		c.growable.keep(p, grows)
+	}
+	if shrinks := p.size > p.min; shrinks != (was > p.min) {
+		c.shrinkable.keep(p, shrinks)
+	}
+	c.reclaimable += p.size - was
 }
 
 // leave takes a part out of the lists for good: it will not be asked again.
 func (c *Cluster) leave(p *Part) {
 	if _, there := c.malleable.find(p); there {
-		c.unlist(p)
+		c.growable.keep(p, false)
+		c.shrinkable.keep(p, false)
+		c.reclaimable -= p.size - p.min
 		c.malleable.keep(p, false)
 		c.asking.keep(p, false)
 	}
@@ -235,10 +242,10 @@ func (w *World) resize(p *Part, procs core.ProcSet, ev *core.Event) {
 	if ev.Done > 0 {
 		j.pace.report(ev.At, ev.Done, j.Size(), j.scaling)
 	}
-	if _, listed := p.cluster.malleable.find(p); listed {
-		p.cluster.unlist(p)
-		defer p.cluster.list(p)
-	}
+	was := p.size
 	p.procs, p.size = procs, procs.Count()
+	if _, listed := p.cluster.malleable.find(p); listed {
+		p.cluster.relist(p, was)
+	}
 	j.pace.resized(ev.At, ev.Done)
 }
