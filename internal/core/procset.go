@@ -1,7 +1,6 @@
 package core
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -53,10 +52,14 @@ func (s ProcSet) Intersects(t ProcSet) bool {
 
 // Union joins two disjoint sets.
 func (s ProcSet) Union(t ProcSet) ProcSet {
-	all := append(append(make(ProcSet, 0, len(s)+len(t)), s...), t...)
-	slices.SortFunc(all, func(a, b Range) int { return int(a.Lo - b.Lo) })
-	merged := all[:0]
-	for _, r := range all {
+	merged := make(ProcSet, 0, len(s)+len(t))
+	for len(s) > 0 || len(t) > 0 {
+		var r Range
+		if len(t) == 0 || len(s) > 0 && s[0].Lo < t[0].Lo {
+			r, s = s[0], s[1:]
+		} else {
+			r, t = t[0], t[1:]
+		}
 		if k := len(merged); k > 0 && merged[k-1].Hi == r.Lo {
 			merged[k-1].Hi = r.Hi
 		} else {
