@@ -70,17 +70,10 @@ func (a *app) flowPlan(ctx context.Context, path string, f *flowFlags) error {
 // makePlan runs the heuristics, then the search for as long as it may take. A
 // plan that cannot be carried out would be a fault of ours: it is checked.
 func (a *app) makePlan(ctx context.Context, d *flow.DAG, g *flow.Grid, f *flowFlags) (*flow.Plan, error) {
-	var until time.Time
 	plan, err := flow.New(d, g, flow.Options{
 		Weights:    f.weights,
 		Heuristics: f.heuristics,
-		Budget: func(makespan float64) flow.Budget {
-			limit := f.limit(makespan)
-			until = a.now().Add(limit)
-			return flow.Budget{Steps: f.maxSteps(limit), Seed: f.seed, Stop: func() bool {
-				return ctx.Err() != nil || f.steps == maxSteps && a.now().After(until)
-			}}
-		},
+		Budget:     func(makespan float64) flow.Budget { return a.budget(ctx, f, makespan) },
 	})
 	if err != nil {
 		return nil, err
@@ -94,20 +87,28 @@ func (a *app) makePlan(ctx context.Context, d *flow.DAG, g *flow.Grid, f *flowFl
 	return plan, nil
 }
 
-// limit is the time that the search may take. Unless the user says otherwise it
-// must be worth it: what is gained is a part of the makespan.
-func (f *flowFlags) limit(makespan float64) time.Duration {
-	if f.given {
-		return f.improve
+// budget bounds the search. Unless the user says how long, it must be worth its
+// time: it ends when it has found nothing for a while that is short beside the
+// makespan.
+func (a *app) budget(ctx context.Context, f *flowFlags, makespan float64) flow.Budget {
+	begin := a.now()
+	limit, patience := f.improve, f.improve
+	if !f.given {
+		limit = min(limit, time.Duration(makespan/100*float64(time.Second)))
+		patience = 20*time.Millisecond + limit/4
 	}
-	return min(f.improve, time.Duration(makespan/500*float64(time.Second)))
-}
-
-func (f *flowFlags) maxSteps(limit time.Duration) int {
 	if limit <= 0 {
-		return 0
+		return flow.Budget{}
 	}
-	return f.steps
+	best, found := makespan, begin
+	return flow.Budget{Steps: f.steps, Seed: f.seed, Stop: func(now float64) bool {
+		t := a.now()
+		if now < best*(1-1e-4) {
+			best, found = now, t
+		}
+		late := t.Sub(begin) >= limit || t.Sub(found) >= patience
+		return ctx.Err() != nil || late && f.steps == maxSteps
+	}}
 }
 
 func reportOf(path string, p *platform.Platform, d *flow.DAG, g *flow.Grid, plan *flow.Plan) *flowReport {

@@ -30,6 +30,8 @@ type Grid struct {
 	routes []Route // from site a to site b at a·sites + b; a to a: to another host of a
 	groups []group
 	in     []int32 // group of each host
+	site   []int32 // and its site and speed, close together in memory
+	speed  []float64
 	core   []int32 // first core of each host, counted over all; one more than hosts
 }
 
@@ -62,6 +64,8 @@ func (g *Grid) group() {
 	known := map[kind]int32{}
 	g.in = make([]int32, len(g.Hosts))
 	g.core = make([]int32, len(g.Hosts)+1)
+	g.site = make([]int32, len(g.Hosts))
+	g.speed = make([]float64, len(g.Hosts))
 	for h, host := range g.Hosts {
 		k := kind{host.Site, host.Cores, host.Speed, host.Memory}
 		at, ok := known[k]
@@ -71,7 +75,7 @@ func (g *Grid) group() {
 			g.groups = append(g.groups, group{kind: k})
 		}
 		g.groups[at].hosts = append(g.groups[at].hosts, int32(h))
-		g.in[h] = at
+		g.in[h], g.site[h], g.speed[h] = at, int32(host.Site), host.Speed
 		g.core[h+1] = g.core[h] + int32(host.Cores)
 	}
 }
@@ -89,7 +93,7 @@ func (g *Grid) transfer(from, to int32, bytes float64) float64 {
 	if from == to {
 		return 0
 	}
-	return g.route(g.Hosts[from].Site, g.Hosts[to].Site).seconds(bytes)
+	return g.route(int(g.site[from]), int(g.site[to])).seconds(bytes)
 }
 
 // reversed is the grid on which time runs backwards.

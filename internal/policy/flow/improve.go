@@ -12,7 +12,7 @@ import (
 type Budget struct {
 	Steps int
 	Seed  uint64
-	Stop  func() bool // nil: never
+	Stop  func(best float64) bool // is told the best makespan so far; nil: never
 }
 
 // Parameters of the search, from trials on the recorded workflows.
@@ -21,6 +21,7 @@ const (
 	cold      = 1e-5 // and at its end
 	perTask   = 30   // steps of a round for each task …
 	atLeast   = 3000 // … and at the fewest
+	perGroup  = 25   // steps between two passes for each group
 	stopEvery = 16   // steps between two questions whether to stop
 )
 
@@ -33,7 +34,6 @@ type search struct {
 	span  float64
 	path  []int32 // tasks that hold up the end, the last one first
 	best  *Schedule
-	bound float64
 	moved []turn // hosts before the step
 }
 
@@ -42,27 +42,44 @@ type turn struct {
 }
 
 // improve searches near a schedule and returns the best it met, at worst the
-// schedule itself.
+// schedule itself. Whole passes and steps of the search take turns.
 func improve(d *DAG, g *Grid, s *Schedule, bound float64, w Budget) *Schedule {
-	f := &search{mapping: newMapping(d, g, s), rng: rand.New(rand.NewPCG(w.Seed, 0)), bound: bound * (1 + slack)}
-	f.best = f.schedule()
-	if f.best.Makespan > s.Makespan {
-		f.best = s
+	rng := rand.New(rand.NewPCG(w.Seed, 0))
+	f := &search{rng: rng, best: s}
+	var p *passes
+	perPass := 0
+	if cells := len(d.Tasks) * len(g.groups); cells <= passCells {
+		p = newPasses(d, g, s, rng)
+		perPass = perGroup * len(g.groups)
 	}
-	f.adopt()
+	f.begin(d, g)
 	round := max(atLeast, perTask*len(d.Tasks))
-	for i := range w.Steps {
-		if f.best.Makespan <= f.bound || i%stopEvery == 0 && w.Stop != nil && w.Stop() {
+	for i := 0; i < w.Steps && f.best.Makespan > bound*(1+slack); i++ {
+		if i%stopEvery == 0 && w.Stop != nil && w.Stop(f.best.Makespan) {
 			break
 		}
+		if p != nil && i%perPass == 0 {
+			if p.pass(); p.best.Makespan < f.best.Makespan {
+				f.best = p.best
+				f.begin(d, g)
+			}
+		}
 		if i > 0 && i%round == 0 {
-			f.mapping = newMapping(d, g, f.best)
-			f.adopt()
+			f.begin(d, g)
 		}
 		done := float64(i%round) / float64(round)
 		f.advance(f.best.Makespan * heat * math.Pow(cold/heat, done))
 	}
 	return f.best
+}
+
+// begin goes on from the best schedule so far.
+func (f *search) begin(d *DAG, g *Grid) {
+	f.mapping = newMapping(d, g, f.best)
+	f.adopt()
+	if f.span < f.best.Makespan {
+		f.best = f.schedule()
+	}
 }
 
 // adopt takes the mapping as it stands for the current one.
@@ -139,12 +156,11 @@ func (f *search) advance(temperature float64) {
 	}
 	first := f.first(from)
 	limit := f.span - temperature*math.Log(1-f.rng.Float64())
-	span, ok := f.attempt(first, limit, f.was)
-	if !ok {
+	if !f.attempt(first, limit, f.was) {
 		f.undo(from, to)
 		return
 	}
-	f.keep(first, span)
+	f.keep(first)
 }
 
 // first is the position from which times change.
@@ -159,13 +175,13 @@ func (f *search) first(from int) int {
 	return first
 }
 
-func (f *search) keep(first int, span float64) {
-	f.settle(first)
+func (f *search) keep(first int) {
+	f.changed(first)
 	for _, t := range f.order[first:] {
 		f.was[t] = f.slots[t]
 	}
-	f.span = span
-	if span < f.best.Makespan {
+	f.span = f.makespan()
+	if f.span < f.best.Makespan {
 		f.best = f.schedule()
 	}
 	f.trace()

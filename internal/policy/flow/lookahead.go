@@ -68,42 +68,26 @@ func (o *optimistic) behind(g *Grid, p link, from, site []float64) {
 // ahead places the tasks by falling upward rank, each where its end and the
 // optimistic cost behind it are least together.
 func ahead(d *DAG, g *Grid, o *optimistic) *Schedule {
-	b := newBoard(d, g)
-	for _, t := range byRank(d, upward(d, g.means())) {
-		b.arrive(t, &b.data)
-		row := o.of(t)
-		b.put(t, b.best(t, &b.data, func(c choice) float64 { return c.end + row[c.group] }))
-	}
-	return b.schedule()
+	return aheadInOrder(newBoard(d, g), byRank(d, upward(d, g.means())), o)
 }
 
 // peft is the same with PEFT's own order: of the ready tasks, that of the
 // greatest mean cost first.
 func peft(d *DAG, g *Grid, o *optimistic) *Schedule {
-	b := newBoard(d, g)
 	mean := make([]float64, len(d.Tasks))
 	for t := range mean {
 		for gr, c := range o.of(int32(t)) {
 			mean[t] += c * float64(len(g.groups[gr].hosts))
 		}
 	}
-	waits := d.parentCounts()
-	ready := heap[int32]{before: func(a, b int32) bool { return mean[a] > mean[b] || mean[a] == mean[b] && a < b }}
-	for _, t := range d.topo {
-		if waits[t] == 0 {
-			ready.push(t)
-		}
-	}
-	for len(ready.items) > 0 {
-		t := ready.pop()
+	return aheadInOrder(newBoard(d, g), byPriority(d, mean), o)
+}
+
+func aheadInOrder(b *board, order []int32, o *optimistic) *Schedule {
+	for _, t := range order {
 		b.arrive(t, &b.data)
 		row := o.of(t)
 		b.put(t, b.best(t, &b.data, func(c choice) float64 { return c.end + row[c.group] }))
-		for _, c := range d.succ.of(t) {
-			if waits[c.task]--; waits[c.task] == 0 {
-				ready.push(c.task)
-			}
-		}
 	}
 	return b.schedule()
 }

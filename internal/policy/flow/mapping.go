@@ -16,10 +16,11 @@ type mapping struct {
 	place []int32 // of each task, its position in the order
 	host  []int32
 	slots []Slot
-	free  []float64 // of each core
-	tail  []float64 // at least how long it takes from the end of each task to the end of all
-	step  int       // distance of the marks
-	marks [][]float64
+	free  []float64   // of each core
+	tail  []float64   // at least how long it takes from the end of each task to the end of all
+	step  int         // distance of the marks
+	marks [][]float64 // states of the cores at every step-th position, so that a change need not begin at the beginning
+	valid int         // so many marks are of the present order
 }
 
 // newMapping is the order and the hosts of a schedule. Its makespan is at most
@@ -34,7 +35,7 @@ func newMapping(d *DAG, g *Grid, s *Schedule) *mapping {
 	m.number(0, len(m.order))
 	m.step = max(16, int(math.Sqrt(float64(len(m.order)))), len(m.order)*g.Cores()>>22)
 	m.marks = make([][]float64, len(m.order)/m.step+1)
-	m.settle(0)
+	m.attempt(0, math.Inf(1), nil)
 	return m
 }
 
@@ -45,28 +46,28 @@ func (m *mapping) number(from, to int) {
 	}
 }
 
-// settle works out all times from a position on, and keeps the state of the
-// cores at marks so that a later change need not begin at the beginning.
-func (m *mapping) settle(from int) {
-	at := m.rewind(from)
-	for i := at; i < len(m.order); i++ {
-		if i%m.step == 0 {
-			m.marks[i/m.step] = append(m.marks[i/m.step][:0], m.free...)
+// rewind brings the cores to their state at a position, from the last mark
+// before it, and makes the marks on the way that are missing.
+func (m *mapping) rewind(to int) {
+	mark := min(to/m.step, m.valid-1)
+	at := 0
+	if mark >= 0 {
+		copy(m.free, m.marks[mark])
+		at = mark * m.step
+	} else {
+		clear(m.free)
+	}
+	for i := at; ; i++ {
+		if i == m.valid*m.step {
+			m.marks[m.valid] = append(m.marks[m.valid][:0], m.free...)
+			m.valid++
+		}
+		if i == to {
+			return
 		}
 		t := m.order[i]
-		m.slots[t] = m.slot(t)
 		m.free[m.core(t)] = m.slots[t].End
 	}
-}
-
-// rewind brings the cores to the last mark at or before a position.
-func (m *mapping) rewind(from int) int {
-	if mark := m.marks[from/m.step]; mark != nil {
-		copy(m.free, mark)
-		return from / m.step * m.step
-	}
-	clear(m.free)
-	return 0
 }
 
 func (m *mapping) core(t int32) int32 { return m.g.core[m.host[t]] + int32(m.slots[t].Core) }
@@ -87,18 +88,13 @@ func (m *mapping) slot(t int32) Slot {
 		}
 	}
 	start = max(start, m.free[best])
-	return Slot{int(h), int(best - first), start, start + m.d.Tasks[t].Work/m.g.Hosts[h].Speed}
+	return Slot{int(h), int(best - first), start, start + m.d.Tasks[t].Work/m.g.speed[h]}
 }
 
-// attempt works out the times from a position on as settle does, but gives up
-// as soon as the makespan must exceed the limit. The times before the attempt
-// are in was.
-func (m *mapping) attempt(from int, limit float64, was []Slot) (makespan float64, ok bool) {
-	at := m.rewind(from)
-	for i := at; i < from; i++ {
-		t := m.order[i]
-		m.free[m.core(t)] = m.slots[t].End
-	}
+// attempt works out all times from a position on, and gives up as soon as the
+// makespan must exceed the limit. The times before the attempt are in was.
+func (m *mapping) attempt(from int, limit float64, was []Slot) bool {
+	m.rewind(from)
 	for i := from; i < len(m.order); i++ {
 		t := m.order[i]
 		m.slots[t] = m.slot(t)
@@ -106,12 +102,15 @@ func (m *mapping) attempt(from int, limit float64, was []Slot) (makespan float64
 			for ; i >= from; i-- {
 				m.slots[m.order[i]] = was[m.order[i]]
 			}
-			return 0, false
+			return false
 		}
 		m.free[m.core(t)] = m.slots[t].End
 	}
-	return m.makespan(), true
+	return true
 }
+
+// changed says that everything from a position on is different now.
+func (m *mapping) changed(from int) { m.valid = min(m.valid, from/m.step+1) }
 
 func (m *mapping) makespan() float64 {
 	last := 0.0

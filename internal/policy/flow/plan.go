@@ -23,10 +23,13 @@ func Heuristics() []string {
 	return []string{MinMin, MaxMin, Suffer, HEFT, PEFT, Lookahead, Backward, Subset}
 }
 
+// classic are the heuristics that always run, so that plans can be compared.
+var classic = []string{MinMin, MaxMin, Suffer, HEFT}
+
 // Options say how to plan.
 type Options struct {
 	Weights    Weights  // of the matrix; zero: 1 and 1
-	Heuristics []string // which; none: all
+	Heuristics []string // which; none: all that can help
 	// Budget is asked for when the best makespan without improvement is known;
 	// nil: no improvement.
 	Budget func(makespan float64) Budget
@@ -67,6 +70,9 @@ func New(d *DAG, g *Grid, o Options) (*Plan, error) {
 		if len(o.Heuristics) > 0 && !slices.Contains(o.Heuristics, name) {
 			continue
 		}
+		if len(o.Heuristics) == 0 && p.done() && !slices.Contains(classic, name) {
+			continue // there is nothing left to win
+		}
 		if table == nil && (name == PEFT || name == Lookahead) {
 			table = lookAhead(d, g)
 		}
@@ -82,6 +88,9 @@ func New(d *DAG, g *Grid, o Options) (*Plan, error) {
 	}
 	return p, nil
 }
+
+// done tells whether the best plan is as short as any can be.
+func (p *Plan) done() bool { return p.Schedule != nil && p.Schedule.Makespan <= p.Bound*(1+slack) }
 
 // take keeps the schedule if it is the best so far; nil stands for a heuristic
 // that does not apply.

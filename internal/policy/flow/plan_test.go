@@ -78,7 +78,7 @@ func TestMoreStepsNeverMakeAPlanWorse(t *testing.T) {
 
 func TestImprovementStopsWhenTold(t *testing.T) {
 	asked := 0
-	b := Budget{Steps: 1 << 40, Stop: func() bool { asked++; return asked > 3 }}
+	b := Budget{Steps: 1 << 40, Stop: func(float64) bool { asked++; return asked > 3 }}
 	d, g := tangle(t, 5, 60), grid(4, 2)
 	if _, err := New(d, g, Options{Budget: func(float64) Budget { return b }}); err != nil {
 		t.Fatal(err)

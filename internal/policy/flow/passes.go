@@ -1,0 +1,89 @@
+package flow
+
+import "math/rand/v2"
+
+// passes improve a plan as a whole, by planning again: backward in the order of
+// its ends, then forward in the order of the starts that come out
+// (forward-backward improvement, as in project scheduling). Tasks that are not
+// urgent move out of the way of those that are. Some noise in the order finds
+// other plans; what it finds counts only if it is shorter.
+type passes struct {
+	d, rd *DAG
+	g, rg *Grid
+	ahead *optimistic // nil: none
+	rng   *rand.Rand
+	from  *Schedule
+	best  *Schedule
+	vain  int // passes since from was the best
+	key   []float64
+}
+
+// passCells bounds tasks × groups, above which a pass takes too long.
+const passCells = 1 << 18
+
+func newPasses(d *DAG, g *Grid, s *Schedule, rng *rand.Rand) *passes {
+	return &passes{d: d, rd: d.reversed(), g: g, rg: g.reversed(), ahead: lookAhead(d, g),
+		rng: rng, from: s, best: s, key: make([]float64, len(d.Tasks))}
+}
+
+// pass plans backward and forward once.
+func (p *passes) pass() {
+	const patience = 12
+	if p.vain > patience {
+		p.from, p.vain = p.best, 0
+	}
+	noise := p.from.Makespan * [...]float64{0, 0.005, 0.02, 0.05}[p.rng.IntN(4)]
+	for t := range p.key {
+		p.key[t] = p.from.Slots[t].End + noise*(p.rng.Float64()-0.5)
+	}
+	back := inOrder(newBoard(p.rd, p.rg), byPriority(p.rd, p.key)).mirrored()
+	p.note(back)
+	for t := range p.key {
+		p.key[t] = -back.Slots[t].Start
+	}
+	order := byPriority(p.d, p.key)
+	next := p.forward(order)
+	p.note(next)
+	p.from = next
+	p.vain++
+}
+
+// forward places the tasks in order, now and then with a look at what comes
+// after them.
+func (p *passes) forward(order []int32) *Schedule {
+	if p.ahead != nil && p.rng.IntN(3) == 0 {
+		return aheadInOrder(newBoard(p.d, p.g), order, p.ahead)
+	}
+	return inOrder(newBoard(p.d, p.g), order)
+}
+
+func (p *passes) note(s *Schedule) {
+	if s.Makespan < p.best.Makespan {
+		p.best, p.vain = s, 0
+	}
+}
+
+// byPriority is an order in which every task comes after its parents, and of
+// those that could come next the one with the highest priority does.
+func byPriority(d *DAG, priority []float64) []int32 {
+	waits := d.parentCounts()
+	ready := heap[int32]{before: func(a, b int32) bool {
+		return priority[a] > priority[b] || priority[a] == priority[b] && a < b
+	}}
+	for _, t := range d.topo {
+		if waits[t] == 0 {
+			ready.push(t)
+		}
+	}
+	order := make([]int32, 0, len(d.Tasks))
+	for len(ready.items) > 0 {
+		t := ready.pop()
+		order = append(order, t)
+		for _, c := range d.succ.of(t) {
+			if waits[c.task]--; waits[c.task] == 0 {
+				ready.push(c.task)
+			}
+		}
+	}
+	return order
+}
