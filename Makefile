@@ -11,7 +11,7 @@ FUZZTIME_TEST ?= 3s
 FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
-.PHONY: help build test check fmt fmt-check vet lint unit race fuzz-short fuzz bench demo deps clean
+.PHONY: help build test check fmt fmt-check vet lint unit race fuzz-short fuzz bench demo experiments deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,8 +64,15 @@ bench: ## run the benchmarks six times and summarise them
 	$(GO) test -run='^$$' -bench=. -benchmem -count=6 $(PKG) > $(BUILD)/bench.txt || { cat $(BUILD)/bench.txt; exit 1; }
 	$(TOOL) benchstat $(BUILD)/bench.txt
 
-demo: build ## a short simulation: five malleability policies side by side
-	$(BUILD)/godwit sim --scenario scenarios/koala/wm.yaml --approach pra --compare fpsma,egs,equi,fold,marginal
+demo: build ## simulate a busy grid under five malleability policies, with charts
+	@echo "5,000 jobs of two applications on five clusters. Who gets the free processors?"
+	@echo "pra: running jobs come first; pwa: waiting jobs come first."
+	$(BUILD)/godwit sim --scenario scenarios/busy-grid.yaml --plots $(BUILD)/demo --compare \
+	  pra/fpsma,pra/egs,pra/equi,pra/fold,pra/marginal,pwa/fpsma,pwa/egs,pwa/equi,pwa/fold,pwa/marginal
+	@echo "charts: $(BUILD)/demo/*.svg"
+
+experiments: build ## run the experiments of the papers and write docs/experiments
+	$(BUILD)/godwit experiment koala
 
 deps: ## install what is missing on a bare Debian (a C compiler for the race detector)
 	@sh scripts/deps.sh
