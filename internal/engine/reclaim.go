@@ -10,7 +10,7 @@ import (
 // is enough to place it (papers/001, V-B: PWA).
 func (e *Engine) makeRoom() {
 	head := e.w.Head()
-	if head == nil || e.cfg.Malleable == nil || head.NotBefore() > e.now || e.reclaimingFor(head.Spec().ID) {
+	if head == nil || e.cfg.Malleable == nil || max(head.NotBefore(), head.RoomAfter()) > e.now || e.reclaimingFor(head.Spec().ID) {
 		return
 	}
 	spec := head.Spec()
@@ -95,12 +95,17 @@ func (e *Engine) endReclaims() {
 		if id == 0 || e.answersOpen(id) {
 			continue
 		}
+		inVain := core.Time(0)
 		if j := e.w.Job(id); j != nil && j.State().Waiting() {
-			e.tryPlace(j)
+			if _, placed := e.tryPlace(j); !placed {
+				// The policy does not choose what it chose when room was to be made.
+				// To make it again at once would go on for ever.
+				inVain = e.nextPeriod()
+			}
 		}
 		for _, c := range e.w.Clusters() {
 			if c.ReclaimFor() == id {
-				e.emit(core.Event{Kind: core.ReclaimEnded, Cluster: c.ID(), Job: id})
+				e.emit(core.Event{Kind: core.ReclaimEnded, Cluster: c.ID(), Job: id, When: inVain})
 				e.touch(c)
 				e.freed(c)
 			}

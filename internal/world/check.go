@@ -147,15 +147,18 @@ func (c *Cluster) check(t *tally) error {
 }
 
 func (w *World) checkQueue(queued int) error {
-	n := 0
+	n, putOff := 0, 0
 	for j := w.Head(); j != nil; j = w.queue.after(j) {
 		if w.jobs[j.spec.ID] != j || !j.queued {
 			return fmt.Errorf("queue holds job %d, which does not wait", j.spec.ID)
 		}
 		n++
+		if j.notBefore > 0 {
+			putOff++
+		}
 	}
-	if n != queued || n != w.queue.count {
-		return fmt.Errorf("queue counts %d jobs, lists %d, and %d wait", w.queue.count, n, queued)
+	if n != queued || n != w.queue.count || putOff != w.putOff {
+		return fmt.Errorf("queue counts %d jobs, %d put off; lists %d, %d; %d wait", w.queue.count, w.putOff, n, putOff, queued)
 	}
 	return nil
 }
