@@ -49,7 +49,7 @@ const (
 	HostsFailed             // Cluster: Procs are gone
 	HostsJoined             // Cluster: Procs are there (again)
 	ReclaimBegan            // Cluster: N processors are being reclaimed for Job
-	ReclaimEnded            // Cluster
+	ReclaimEnded            // Cluster, Job; When: if that could not be placed all the same, not to be tried again before
 )
 
 var eventNames = [...]string{

@@ -62,6 +62,9 @@ func (w *World) applyCluster(ev *core.Event) error {
 		c.reclaimFor = ev.Job
 	case core.ReclaimEnded:
 		c.reclaimFor = 0
+		if j := w.jobs[ev.Job]; j != nil && ev.When > 0 {
+			j.roomAfter = ev.When
+		}
 	}
 	return nil
 }

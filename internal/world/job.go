@@ -25,6 +25,7 @@ type Job struct {
 	firstScan int64 // scans of the queue before it joined
 	tries     int   // placement tries outside the queue
 	notBefore core.Time
+	roomAfter core.Time // room was made for it in vain, and is not to be made again before
 
 	pace    pace
 	scaling *Scaling // of its program; of its own if it names none
@@ -89,6 +90,10 @@ func (j *Job) Queued() bool { return j.queued }
 
 // NotBefore is the moment before which placing the job is not to be tried.
 func (j *Job) NotBefore() core.Time { return j.notBefore }
+
+// RoomAfter is the moment before which no room is to be made for the job,
+// because that was in vain.
+func (j *Job) RoomAfter() core.Time { return j.roomAfter }
 
 // Claimed reports whether the clusters have confirmed the claims of all parts.
 func (j *Job) Claimed() bool {
