@@ -54,10 +54,10 @@ func (q *search) structure() {
 	}
 }
 
-// round bisects with a given effort while that suffices, looks for better
-// choices not far from the best one and for a better bound, and then climbs
-// with more effort: close to the optimum every refutation is a full proof, of
-// which bisecting needs many and climbing one.
+// round bisects with a given effort while that suffices, then looks for better
+// choices not far from the best one and for a better bound, and climbs at the
+// end: close to the optimum every refutation is a full proof, of which
+// bisecting needs many and climbing one.
 func (q *search) round(effort int) {
 	for q.open() && q.decide((q.low+q.high)/2, effort) != unknown {
 		continue
@@ -65,13 +65,25 @@ func (q *search) round(effort int) {
 	for q.open() && q.decide(q.low+1+(q.high-q.low)/8, effort) == yes {
 		continue
 	}
+	q.lower(effort)
 	for range maxClimb {
 		if !q.open() || q.decide(q.low+1, climbing*effort) != yes {
 			break
 		}
 	}
-	if near := (q.high - q.low) / 8; q.open() && near > 0 {
-		q.decide(q.high-near, effort)
+}
+
+// lower looks for a better bound: with some patience in the first round, so
+// that an early answer has a good one, and later only where it is cheap.
+func (q *search) lower(effort int) {
+	tries, times := 1, 1
+	if effort == firstEffort {
+		tries, times = 8, 4
+	}
+	for range tries {
+		if !q.open() || q.decide(q.high-1-(q.high-q.low)/4, times*effort) == unknown {
+			return
+		}
 	}
 }
 

@@ -37,6 +37,7 @@ type embedder struct {
 // frame is the state at one depth of the search.
 type frame struct {
 	dom    []set
+	bits   set   // those of all domains, one after the other
 	at     []int // the host of a node, -1 while open
 	syms   []int // symmetries that leave the decided nodes alone
 	revise []bool
@@ -53,9 +54,10 @@ func newEmbedder(s *shape, t *target, mt *meter) *embedder {
 
 func (e *embedder) frame(depth int) *frame {
 	for len(e.frames) <= depth {
-		f := &frame{at: make([]int, e.s.m), dom: make([]set, e.s.m), revise: make([]bool, e.s.m)}
+		w := len(e.scratch)
+		f := &frame{at: make([]int, e.s.m), dom: make([]set, e.s.m), bits: make(set, e.s.m*w), revise: make([]bool, e.s.m)}
 		for p := range f.dom {
-			f.dom[p] = newSet(e.t.n())
+			f.dom[p] = f.bits[p*w : (p+1)*w : (p+1)*w]
 		}
 		e.frames = append(e.frames, f)
 	}
@@ -63,9 +65,7 @@ func (e *embedder) frame(depth int) *frame {
 }
 
 func (f *frame) copyFrom(o *frame) {
-	for p := range f.dom {
-		copy(f.dom[p], o.dom[p])
-	}
+	copy(f.bits, o.bits)
 	copy(f.at, o.at)
 	copy(f.revise, o.revise)
 	f.syms = f.syms[:0]

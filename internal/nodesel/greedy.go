@@ -2,15 +2,20 @@ package nodesel
 
 import "slices"
 
-// greedyStarts is from how many hosts the greedy choice is tried.
-const greedyStarts = 16
+// The greedy choice is tried from up to greedyStarts hosts, as many as fit into
+// greedySteps looks at a host for a node.
+const (
+	greedyStarts = 16
+	greedySteps  = 300_000
+)
 
 // greedy finds a first choice: node by node, each goes to the host that is
 // best connected to the hosts of its neighbours.
 func (q *search) greedy() {
 	starts := q.startHosts()
 	order := q.s.connectedOrder()
-	for _, h := range starts[:min(greedyStarts, len(starts))] {
+	tries := min(greedyStarts, len(starts), 1+greedySteps/(q.s.m*len(q.allowed)))
+	for _, h := range starts[:tries] {
 		if q.mt.over() && q.best != nil {
 			return
 		}
@@ -24,9 +29,7 @@ func (q *search) greedy() {
 func (q *search) startHosts() []int {
 	best := make([]float64, q.b.n)
 	for _, u := range q.allowed {
-		for _, v := range q.allowed {
-			best[u] = max(best[u], q.b.Pair(u, v))
-		}
+		best[u] = slices.Max(q.b.mbps[u*q.b.n : (u+1)*q.b.n])
 	}
 	hosts := slices.Clone(q.allowed)
 	slices.SortStableFunc(hosts, func(u, v int) int {

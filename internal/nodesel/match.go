@@ -1,9 +1,6 @@
 package nodesel
 
-import (
-	"math/rand/v2"
-	"slices"
-)
+import "math/rand/v2"
 
 // leastSteps is the effort a node of the pattern that lets a search reach the
 // bottom at all.
@@ -96,21 +93,26 @@ func (g *graph) withApex() *graph {
 // seed makes the choices by chance the same in every run.
 const seed = 20020715
 
-// tryCycles makes a few short tries by chance, which find a cycle where there
-// are many, and then searches in order, which is the better proof.
+// tryCycles spends half of the effort on tries by chance, each longer than the
+// one before, which find a cycle where there are many, and the rest on a search
+// in order, which is the better proof.
 func (s *shape) tryCycles(g *graph, m, through int, mt *meter) (answer, []int) {
-	for try := range uint64(4) {
-		short := &meter{left: min(mt.left/8, 4*m+40), stop: mt.over}
+	limit, half := 4*m+40, mt.left/2
+	for try := uint64(0); mt.left-limit > half; try++ {
+		short := &meter{left: limit, stop: mt.over}
 		a, list := findCycle(g, m, through, short, rand.New(rand.NewPCG(seed, try)))
-		mt.left -= max(1, mt.left/8)
+		mt.left -= limit - max(0, short.left)
 		if a != unknown || mt.stopped {
 			return a, list
 		}
+		limit += limit / 4
 	}
 	return findCycle(g, m, through, mt, nil)
 }
 
-// embed does the same for patterns in general.
+// embed does the same for patterns in general, with a few short tries only: a
+// search in order finds most of what there is, and the proof is by far the
+// longest part.
 func (s *shape) embed(t *target, mt *meter) (answer, []int) {
 	e := newEmbedder(s, t, mt)
 	dom := e.domains()
@@ -120,10 +122,9 @@ func (s *shape) embed(t *target, mt *meter) (answer, []int) {
 	for try := range uint64(6) {
 		limit := min(mt.left/12, 30*s.m*int(1+try))
 		a, at := e.run(dom, limit, rand.New(rand.NewPCG(seed, try)), try%2 == 1)
-		if a != unknown || mt.stopped || mt.left < 0 {
-			return a, slices.Clone(at)
+		if a != unknown || mt.stopped {
+			return a, at
 		}
 	}
-	a, at := e.run(dom, mt.left, nil, false)
-	return a, at
+	return e.run(dom, mt.left, nil, false)
 }

@@ -73,8 +73,7 @@ func possibleValues(b *Bandwidths, s *shape) []float64 {
 			}
 		}
 	}
-	slices.Sort(pairs)
-	pairs = slices.Compact(pairs)
+	pairs = slices.Compact(sorted(pairs))
 	if len(s.weights) == 1 && s.weights[0] == 1 {
 		return pairs
 	}
@@ -86,8 +85,7 @@ func possibleValues(b *Bandwidths, s *shape) []float64 {
 			}
 		}
 	}
-	slices.Sort(values)
-	return slices.Compact(values)
+	return slices.Compact(sorted(values))
 }
 
 // worth is the value of a choice.

@@ -1,6 +1,9 @@
 package nodesel
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // target is the part of a threshold graph that a matcher looks at: for each
 // class of weights the pairs of hosts that reach the value in question. A
@@ -15,20 +18,51 @@ func (t *target) n() int { return len(t.hosts) }
 // threshold is the graph of what reaches value λ among the allowed hosts.
 func threshold(b *Bandwidths, allowed []int, s *shape, value float64) *target {
 	t := &target{hosts: allowed}
+	picked := make([]float64, len(allowed))
 	for _, weight := range s.weights {
+		cut := leastReaching(value, weight)
 		g := newGraph(len(allowed))
 		for i, u := range allowed {
-			row, out := b.mbps[u*b.n:(u+1)*b.n], g.adj[i]
-			for j, v := range allowed {
-				if row[v]/weight >= value {
-					out[j>>6] |= 1 << (j & 63)
+			row := b.mbps[u*b.n : (u+1)*b.n]
+			if len(allowed) < b.n {
+				for j, v := range allowed {
+					picked[j] = row[v]
 				}
+				row = picked
 			}
-			out.del(i)
+			g.adj[i].reaching(row, cut)
+			g.adj[i].del(i)
 		}
 		t.class = append(t.class, g)
 	}
 	return t
+}
+
+// reaching puts the places into s where a list has at least cut.
+func (s set) reaching(list []float64, cut float64) {
+	for w := range s {
+		var word uint64
+		for k, x := range list[w*64 : min(w*64+64, len(list))] {
+			if x >= cut {
+				word |= 1 << k
+			}
+		}
+		s[w] = word
+	}
+}
+
+// leastReaching is the smallest bandwidth that, over the weight, is at least
+// value: with the rounding of the division, so that thresholds and values
+// agree to the last bit.
+func leastReaching(value, weight float64) float64 {
+	cut := value * weight
+	for cut/weight >= value && cut > 0 {
+		cut = math.Nextafter(cut, 0)
+	}
+	for cut/weight < value {
+		cut = math.Nextafter(cut, math.Inf(1))
+	}
+	return cut
 }
 
 // part is the target on some of its vertices.

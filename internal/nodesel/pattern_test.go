@@ -1,0 +1,124 @@
+package nodesel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// edgeText lists the edges of a pattern as a-b with a < b, sorted.
+func edgeText(p *Pattern) string {
+	var list []string
+	for _, e := range p.Edges {
+		list = append(list, fmt.Sprintf("%d-%d", min(e.A, e.B), max(e.A, e.B)))
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
+}
+
+func TestPatternsAreNumberedAsTheSurfaceSays(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		m    int
+		want string
+	}{
+		{"ring", 2, "0-1"},
+		{"ring", 4, "0-1 0-3 1-2 2-3"},
+		{"path", 4, "0-1 1-2 2-3"},
+		{"star", 4, "0-1 0-2 0-3"},
+		{"all", 4, "0-1 0-2 0-3 1-2 1-3 2-3"},
+		{"tree:2", 6, "0-1 0-2 1-3 1-4 2-5"},
+		{"tree:3", 5, "0-1 0-2 0-3 1-4"},
+		{"mesh:2x3", 6, "0-1 0-3 1-2 1-4 2-5 3-4 4-5"},
+		{"mesh:1x3", 0, "0-1 1-2"},
+		{"torus:2x3", 6, "0-1 0-2 0-3 1-2 1-4 2-5 3-4 3-5 4-5"},
+		{"torus:1x4", 4, "0-1 0-3 1-2 2-3"},
+		{"hypercube", 8, "0-1 0-2 0-4 1-3 1-5 2-3 2-6 3-7 4-5 4-6 5-7 6-7"},
+	} {
+		p := named(t, c.name, c.m)
+		if got := edgeText(p); got != c.want {
+			t.Errorf("%s of %d: edges %s, want %s", c.name, c.m, got, c.want)
+		}
+		if err := p.Check(); err != nil {
+			t.Errorf("%s of %d: %v", c.name, c.m, err)
+		}
+	}
+}
+
+func TestNamesThatDoNotFitTheirSizeAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		m    int
+		want string
+	}{
+		{"mesh:3x3", 8, "9 nodes"}, {"torus:2x2", 5, "4 nodes"}, {"hypercube", 6, "a power of two"}, {"ring", 1, "from 2"},
+		{"ring", 0, "from 2"}, {"tree:0", 4, "tree:K"}, {"tree", 4, "tree:K"}, {"mesh:3", 9, "mesh:RxC"}, {"mesh:1x1", 1, "mesh:RxC"},
+		{"mesh:99999x99999", 0, "mesh:RxC"}, {"ring:4", 4, "without anything"}, {"knot", 4, "one of ring"}, {"all", 5000, "from 2"},
+	} {
+		if _, err := Named(c.name, c.m); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s of %d: %v, want %q", c.name, c.m, err, c.want)
+		}
+	}
+}
+
+func TestPatternsThatCannotBeAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		p    Pattern
+		want string
+	}{
+		{Pattern{Nodes: 1}, "from 2"},
+		{Pattern{Nodes: 3}, "no edges"},
+		{Pattern{Nodes: 3, Edges: []Edge{{0, 3, 1}}}, "edges[0] 0-3"},
+		{Pattern{Nodes: 3, Edges: []Edge{{0, 1, 1}, {1, 1, 1}}}, "two different"},
+		{Pattern{Nodes: 3, Edges: []Edge{{0, 1, 1}, {1, 0, 1}}}, "each pair once"},
+		{Pattern{Nodes: 3, Edges: []Edge{{0, 1, 0}}}, "above 0"},
+		{Pattern{Nodes: 3, Edges: []Edge{{0, 1, -2}}}, "above 0"},
+	} {
+		if err := c.p.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.p, err, c.want)
+		}
+	}
+}
+
+// The symmetries that the search uses must be symmetries.
+func TestEverySymmetryFoundKeepsThePattern(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		m     int
+		count int // without the identity; 0 where only some are listed
+	}{{"hypercube", 16, 383}, {"mesh:3x3", 9, 7}, {"mesh:2x3", 6, 3}, {"torus:3x3", 9, 71}, {"tree:2", 31, 0}, {"tree:3", 40, 0}, {"star", 30, 0}} {
+		s := newShape(named(t, c.name, c.m))
+		if len(s.syms) == 0 || c.count > 0 && len(s.syms) != c.count {
+			t.Errorf("%s of %d: %d symmetries, want %d", c.name, c.m, len(s.syms), c.count)
+		}
+		for _, sym := range s.syms {
+			for _, e := range s.edges {
+				if s.class[sym[e.A]][sym[e.B]] != s.class[e.A][e.B] {
+					t.Fatalf("%s of %d: %v does not keep %d-%d", c.name, c.m, sym, e.A, e.B)
+				}
+			}
+		}
+	}
+}
+
+func FuzzNamed(f *testing.F) {
+	for _, name := range []string{"ring", "mesh:3x3", "torus:2x5", "tree:2", "hypercube", "mesh:-1x-4", "tree:99999999999", ":", "mesh:1x"} {
+		f.Add(name, 9)
+	}
+	f.Fuzz(func(t *testing.T, name string, m int) {
+		if m > 300 {
+			return // large cliques only take long
+		}
+		p, err := Named(name, m)
+		if err != nil {
+			return
+		}
+		if err := p.Check(); err != nil {
+			t.Errorf("%s of %d: %v", name, m, err)
+		}
+		if m != 0 && p.Nodes != m {
+			t.Errorf("%s of %d has %d nodes", name, m, p.Nodes)
+		}
+	})
+}
