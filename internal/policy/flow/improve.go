@@ -17,12 +17,12 @@ type Budget struct {
 
 // Parameters of the search, from trials on the recorded workflows.
 const (
-	heat      = 0.01 // temperature at the beginning of a round, of the makespan
-	cold      = 1e-5 // and at its end
-	perTask   = 30   // steps of a round for each task …
-	atLeast   = 3000 // … and at the fewest
-	perGroup  = 25   // steps between two passes for each group
-	stopEvery = 16   // steps between two questions whether to stop
+	heat      = 0.003 // temperature at the beginning of a round, of the makespan
+	cold      = 1e-5  // and at its end
+	perTask   = 10    // steps of a round for each task …
+	atLeast   = 3000  // … and at the fewest
+	perGroup  = 25    // steps between two passes for each group
+	stopEvery = 16    // steps between two questions whether to stop
 )
 
 // A search is simulated annealing over orders and hosts: a step changes where
