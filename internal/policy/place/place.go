@@ -38,12 +38,24 @@ func Place(v world.View, job *core.Job, policy core.PlacePolicy, dst []Choice) (
 		}
 		return list, why, ok
 	case core.CloseToFiles:
-		return oneByOne(v, job, closeToFiles, dst)
+		return rankOrPack(v, job, closeToFiles, dst)
 	case core.DeadlineFirst:
-		return oneByOne(v, job, bestChance, dst)
+		return rankOrPack(v, job, bestChance, dst)
 	default:
-		return oneByOne(v, job, worstFit, dst)
+		return rankOrPack(v, job, worstFit, dst)
 	}
+}
+
+// rankOrPack places component by component. Where those placed first leave no
+// room for the others, they are packed together: a job that fits is placed.
+func rankOrPack(v world.View, job *core.Job, rank ranking, dst []Choice) ([]Choice, core.Reason, bool) {
+	list, why, ok := oneByOne(v, job, rank, dst)
+	if !ok && len(job.Components) > 1 {
+		if packed, w, ok := clusterMin(v, job, dst); ok {
+			return packed, w, true
+		}
+	}
+	return list, why, ok
 }
 
 // EverFits reports whether the policy could place the job if nobody else were
@@ -97,6 +109,7 @@ type spot struct {
 	comp    *core.Component
 	cluster *world.Cluster
 	room    int // processors it could be given now
+	taken   int // that the job's other components need there
 }
 
 // score ranks spots: higher first, more of the later where the earlier are
@@ -186,11 +199,12 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 		}
 		s := spot{view: v, job: job, comp: comp, cluster: c, room: v.Room(c)}
 		if taken != nil {
-			s.room -= taken[id]
+			s.taken = taken[id]
+			s.room -= s.taken
 		}
 		widest = max(widest, s.room)
 		waits := s.room < comp.Min
-		if waits && (!c.Managed() || comp.Min > c.Usable()-(v.Room(c)-s.room) || found && !queues) {
+		if waits && (!c.Managed() || comp.Min > c.Usable()-s.taken || found && !queues) {
 			continue
 		}
 		sc, w, ok := rank(s)

@@ -22,7 +22,7 @@ func worstFit(s spot) (score, core.Reason, bool) {
 // idle is what WF compares: the idle processors less what this job's other
 // components need already. Where room has to be made it is the least loaded
 // cluster that gives.
-func (s spot) idle() int { return s.view.Idle(s.cluster) - (s.view.Room(s.cluster) - s.room) }
+func (s spot) idle() int { return s.view.Idle(s.cluster) - s.taken }
 
 // closeToFiles: clusters that hold the input files first, then by the
 // estimated time to bring what is missing; among equals worst fit.
