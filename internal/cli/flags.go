@@ -54,7 +54,7 @@ func choice(to *string, names ...string) checked[string] {
 			}
 		}
 		want := listed(names)
-		if near := nearest(text, names); near != "" {
+		if near := badinput.Nearest(text, names); near != "" {
 			want += "; did you mean " + near + "?"
 		}
 		return "", errors.New(want)
@@ -139,7 +139,7 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	want := "unknown flag, see " + cmd.CommandPath() + " --help"
-	if near := nearest(name, known); near != "" {
+	if near := badinput.Nearest(name, known); near != "" {
 		want = "unknown flag, did you mean --" + near + "?"
 	}
 	return &badinput.Error{Field: cmd.CommandPath(), Value: "--" + name, Want: want}

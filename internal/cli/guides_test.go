@@ -34,7 +34,10 @@ func understood(t *testing.T, where string, args []string) {
 	if err == nil {
 		err = cmd.ParseFlags(rest)
 	}
-	if err != nil || !cmd.HasParent() || cmd.Flags().NArg() > 0 {
+	if err == nil {
+		err = cmd.ValidateArgs(cmd.Flags().Args())
+	}
+	if err != nil || !cmd.HasParent() {
 		t.Errorf("%s: godwit %s: %v", where, strings.Join(args, " "), err)
 	}
 }

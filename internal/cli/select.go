@@ -151,7 +151,7 @@ func (f *selectFlags) patternError(err error) error {
 		return &badinput.Error{Field: "--pattern " + f.pattern + " -m", Value: intText(f.nodes), Want: err.Error()}
 	}
 	want := err.Error()
-	if near := nearest(f.pattern, nodesel.PatternNames()); near != "" && f.unknownPattern() {
+	if near := badinput.Nearest(f.pattern, nodesel.PatternNames()); near != "" && f.unknownPattern() {
 		want += "; did you mean " + near + "?"
 	}
 	return &badinput.Error{Field: "--pattern", Value: f.pattern, Want: want}

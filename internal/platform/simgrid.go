@@ -2,6 +2,7 @@ package platform
 
 import (
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/badinput"
 	"slices"
 	"strings"
 
@@ -117,7 +118,7 @@ func (g *simGrid) misplaced(e *element, where string, known ...string) {
 	case slices.Contains(elementNames, e.name):
 		g.fail(e.line, "<"+e.name+">", "", "nothing of this kind in "+where)
 	default:
-		g.fail(e.line, "<"+e.name+">", "", yamlfile.Unknown("element", e.name, known))
+		g.fail(e.line, "<"+e.name+">", "", badinput.Unknown("element", e.name, known))
 	}
 }
 

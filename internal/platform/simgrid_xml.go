@@ -5,12 +5,11 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"github.com/godwit-hpc/godwit/internal/badinput"
 	"io"
 	"slices"
 	"sort"
 	"strings"
-
-	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // maxDepth bounds how deep elements nest; zones are walked recursively.
@@ -123,7 +122,7 @@ func (x *xmlFile) check(e *element, known ...string) {
 	}
 	sort.Strings(extra)
 	for _, a := range extra {
-		x.fail(e.line, attribute(e.name, a), "", yamlfile.Unknown("attribute", a, known))
+		x.fail(e.line, attribute(e.name, a), "", badinput.Unknown("attribute", a, known))
 	}
 }
 

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"github.com/godwit-hpc/godwit/internal/badinput"
 	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/yamlfile"
@@ -123,7 +124,7 @@ func (g *gridFile) cluster(v yamlfile.Value) int {
 	name := v.Text("the name of a cluster")
 	c, ok := g.p.clusters[name]
 	if !ok {
-		v.Wrong(yamlfile.Unknown("cluster", name, g.p.ClusterNames()))
+		v.Wrong(badinput.Unknown("cluster", name, g.p.ClusterNames()))
 	}
 	return c
 }

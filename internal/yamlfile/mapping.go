@@ -49,7 +49,7 @@ func (v Value) Mapping(fields ...Field) Found {
 		key.path = value.path
 		switch {
 		case at < 0:
-			key.Fail("", Unknown("field", name, names(fields)))
+			key.Fail("", badinput.Unknown("field", name, names(fields)))
 		case found.Has(name):
 			key.Fail("", fmt.Sprintf("each field once; it stands in line %d already", found.lines[name]))
 		default:

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"github.com/godwit-hpc/godwit/internal/badinput"
 	"math"
 	"slices"
 
@@ -44,7 +45,7 @@ func (r *reader) cluster(v yamlfile.Value) core.ClusterID {
 	name := v.Text("the name of a cluster")
 	c, ok := r.s.Platform.Cluster(name)
 	if !ok {
-		v.Wrong(yamlfile.Unknown("cluster", name, r.s.Platform.ClusterNames()))
+		v.Wrong(badinput.Unknown("cluster", name, r.s.Platform.ClusterNames()))
 	}
 	return core.ClusterID(c)
 }
@@ -59,7 +60,7 @@ func (r *reader) inputs(v yamlfile.Value) (ids []core.FileID) {
 		name := item.Text("the name of a file")
 		i := slices.Index(all, name)
 		if i < 0 {
-			item.Wrong(yamlfile.Unknown("file of the platform", name, all))
+			item.Wrong(badinput.Unknown("file of the platform", name, all))
 		}
 		ids = append(ids, core.FileID(i))
 	}

@@ -1,4 +1,4 @@
-package yamlfile
+package badinput
 
 import (
 	"strconv"
@@ -11,11 +11,23 @@ import (
 func TestTheNearestKnownNameIsSuggested(t *testing.T) {
 	known := []string{"name", "hosts", "keep_free", "grow_free", "vu"}
 	for name, want := range map[string]string{
-		"host": "hosts", "HOSTS": "hosts", "keepfree": "keep_free", "gro_free": "grow_free", "nme": "name", "uv": "", "bandwidth": "",
+		"host": "hosts", "HOSTS": "hosts", "keepfree": "keep_free", "gro_free": "grow_free", "nme": "name", "uv": "vu", "bandwidth": "",
 		strings.Repeat("name", 20): "", "": "",
 	} {
-		if got := nearest(name, known); got != want {
+		if got := Nearest(name, known); got != want {
 			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestAMistypedWordFindsTheOneThatWasMeant(t *testing.T) {
+	known := []string{"sim", "egs", "fcm", "trace", "malleable", "marginal"}
+	for word, want := range map[string]string{
+		"smi": "sim", "eggs": "egs", "trase": "trace", "malleabel": "malleable", "margnal": "marginal",
+		"mallea": "malleable", "x": "", "EGS": "egs",
+	} {
+		if got := Nearest(word, known); got != want {
+			t.Errorf("%q: got %q, want %q", word, got, want)
 		}
 	}
 }
@@ -47,7 +59,11 @@ func slowEdits(a, b string) int {
 	case a[0] == b[0]:
 		return slowEdits(a[1:], b[1:])
 	}
-	return 1 + min(slowEdits(a[1:], b), slowEdits(a, b[1:]), slowEdits(a[1:], b[1:]))
+	n := 1 + min(slowEdits(a[1:], b), slowEdits(a, b[1:]), slowEdits(a[1:], b[1:]))
+	if len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] {
+		n = min(n, 1+slowEdits(a[2:], b[2:]))
+	}
+	return n
 }
 
 func TestEditsAreCountedAsDefined(t *testing.T) {
