@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -53,12 +54,16 @@ func parseCSV(name string, data []byte) (*nodesel.Network, error) {
 func records(name string, r *csv.Reader) (rows [][]string, lines []int, err error) {
 	for {
 		row, err := r.Read()
-		var bad *csv.ParseError
-		switch {
-		case errors.As(err, &bad):
-			return nil, nil, &badinput.Error{File: name, Line: bad.Line, Want: "valid CSV", Err: bad.Err}
-		case err != nil:
-			return rows, lines, nil // the end; the reader of memory fails no other way
+		if errors.Is(err, io.EOF) {
+			return rows, lines, nil
+		}
+		if err != nil {
+			e := &badinput.Error{File: name, Want: "valid CSV", Err: err}
+			var bad *csv.ParseError
+			if errors.As(err, &bad) {
+				e.Line, e.Err = bad.Line, bad.Err
+			}
+			return nil, nil, e
 		}
 		line, _ := r.FieldPos(0)
 		rows, lines = append(rows, row), append(lines, line)

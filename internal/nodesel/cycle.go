@@ -11,6 +11,7 @@ import (
 // that are too poor long before all cycles were tried.
 type cycleFinder struct {
 	m     int
+	apex  int // joined to all, so of no guidance; -1: none
 	mt    *meter
 	rnd   *rand.Rand // nil: in order
 	found []int
@@ -49,7 +50,7 @@ func (s *cycleState) clone() *cycleState {
 // findCycle looks for a cycle through m vertices, one of them through if that
 // is not negative. It lists them in order, beginning there.
 func findCycle(g *graph, m, through int, mt *meter, rnd *rand.Rand) (answer, []int) {
-	f := &cycleFinder{m: m, mt: mt, rnd: rnd}
+	f := &cycleFinder{m: m, apex: through, mt: mt, rnd: rnd}
 	s := newCycleState(g)
 	if through >= 0 {
 		s.in.add(through)
@@ -107,19 +108,28 @@ func (f *cycleFinder) search(s *cycleState) answer {
 func (f *cycleFinder) choose(s *cycleState) (u, v int) {
 	best, bestDegree := -1, 1<<30
 	for x := s.in.first(); x >= 0; x = s.in.next(x) {
-		if d := s.open.deg(x); s.taken.deg(x) < 2 && d < bestDegree {
+		if d := s.open.deg(x); x != f.apex && s.taken.deg(x) < 2 && d < bestDegree {
 			best, bestDegree = x, d
 		}
 	}
 	if best < 0 {
-		for x := s.alive.first(); x >= 0; x = s.alive.next(x) {
-			if d := s.open.deg(x); best < 0 || d > bestDegree {
-				best, bestDegree = x, d
-			}
-		}
-		return best, -1
+		return f.start(s)
 	}
 	return best, f.pick(s, best)
+}
+
+// start picks the vertex to decide on where no chain says more.
+func (f *cycleFinder) start(s *cycleState) (u, v int) {
+	best := -1
+	for x := s.alive.first(); x >= 0; x = s.alive.next(x) {
+		if !s.in.has(x) && (best < 0 || s.open.deg(x) > s.open.deg(best)) {
+			best = x
+		}
+	}
+	if best < 0 && f.apex >= 0 && s.taken.deg(f.apex) < 2 {
+		return f.apex, f.pick(s, f.apex)
+	}
+	return best, -1
 }
 
 // pick chooses where a chain goes on: by chance if so asked, otherwise to the

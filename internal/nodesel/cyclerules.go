@@ -142,10 +142,34 @@ func (f *cycleFinder) globally(s *cycleState) (changed, ok bool) {
 	if changed {
 		return true, true
 	}
+	if changed, ok = f.along(s); changed || !ok {
+		return changed, ok
+	}
 	if !f.reach(s) {
 		return false, false
 	}
 	return false, s.open.n > maxFlowVertices || s.open.spread(2, 2*f.m)
+}
+
+// along applies the bound for paths to the graph without the apex.
+func (f *cycleFinder) along(s *cycleState) (changed, ok bool) {
+	if f.apex < 0 {
+		return false, true
+	}
+	s.alive.del(f.apex)
+	bound := s.open.chains(s.alive)
+	s.alive.add(f.apex)
+	for v := s.alive.first(); v >= 0; v = s.alive.next(v) {
+		if v == f.apex || bound[v] >= f.m-1 {
+			continue
+		}
+		if s.in.has(v) {
+			return false, false
+		}
+		s.bury(v)
+		changed = true
+	}
+	return changed, true
 }
 
 // reach wants the ends of each chain close enough for what is left to go: the

@@ -29,14 +29,6 @@ func (g *graph) cut(u, v int) {
 
 func (g *graph) deg(v int) int { return g.adj[v].count() }
 
-func (g *graph) edges() int {
-	n := 0
-	for v := range g.adj {
-		n += g.deg(v)
-	}
-	return n / 2
-}
-
 // copyFrom makes g equal to o, which has as many vertices.
 func (g *graph) copyFrom(o *graph) {
 	for v := range g.adj {

@@ -93,13 +93,3 @@ func (s set) common(o set) int {
 	}
 	return n
 }
-
-// meets reports whether any is in both.
-func (s set) meets(o set) bool {
-	for i := range s {
-		if s[i]&o[i] != 0 {
-			return true
-		}
-	}
-	return false
-}

@@ -114,7 +114,7 @@ func (t *target) parts(s *shape) []*target {
 	return fit
 }
 
-// rich compares degrees and flows: the i-th best connected vertex has at least
+// rich compares degrees, the length of paths, and flows: the i-th best connected vertex has at least
 // as many neighbours as the i-th node of the pattern, in every class.
 func (t *target) rich(s *shape) bool {
 	g := t.class[0]
@@ -127,6 +127,9 @@ func (t *target) rich(s *shape) bool {
 		if degrees[i] < d {
 			return false
 		}
+	}
+	if s.kind == line && slices.Max(g.chains(fullSet(g.n))) < s.m {
+		return false
 	}
 	return g.spread(s.most, 2*len(s.edges))
 }
