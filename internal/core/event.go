@@ -41,6 +41,7 @@ const (
 	PartStaged              // the input files of Part have arrived
 	PartClaimed             // the cluster confirmed the claim of Part; When: the other parts' claims are due, if it is the first
 	PartOffered             // N more (or fewer, if negative) processors, Procs; Mandatory; When: answer due; Serial
+	PartSilent              // the answer of Part to an offer it may refuse is not waited for any more; Serial
 	PartAnswered            // N of the offered processors accepted (always ≥ 0); Done: progress; Serial
 	PartAsked               // the job asked for N more; Mandatory
 	PartGaveBack            // the job gave N processors, Procs, back by itself; Serial, if it numbers what it gives back
@@ -56,7 +57,7 @@ var eventNames = [...]string{
 	JobSubmitted: "job-submitted", JobBecame: "job-became", JobEnqueued: "job-enqueued",
 	QueueScanned: "queue-scanned", PartPlanned: "part-planned", PartHeld: "part-held",
 	PartStaged: "part-staged", PartClaimed: "part-claimed", PartOffered: "part-offered",
-	PartAnswered: "part-answered", PartAsked: "part-asked", PartGaveBack: "part-gave-back",
+	PartSilent: "part-silent", PartAnswered: "part-answered", PartAsked: "part-asked", PartGaveBack: "part-gave-back",
 	JobProgressed: "job-progressed", OthersPolled: "others-polled", HostsFailed: "hosts-failed",
 	HostsJoined: "hosts-joined", ReclaimBegan: "reclaim-began", ReclaimEnded: "reclaim-ended",
 }

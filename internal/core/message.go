@@ -73,7 +73,7 @@ const (
 	Stage               // Part: bring its missing files to Cluster; answered by Staged
 	Claim               // Part: take N processors (Procs, if we choose them) of Cluster; answered by Claimed or ClaimLost
 	Start               // run it; a job of one part claims with the same command; answered by Started or ClaimLost
-	Offer               // Part: N more, or fewer (the highest-numbered) if negative; answered by Answer with the same Serial until Due
+	Offer               // Part: N more, or fewer (the highest-numbered) if negative; answered by Answer with the same Serial; until Due if Mandatory, after that nobody waits for it otherwise
 	Stop                // save and leave until Due; answered by Left, Ended or Crashed
 	Release             // forget whatever this epoch holds or asked for; no answer
 )

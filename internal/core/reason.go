@@ -69,6 +69,7 @@ const (
 	GivenBack
 	NoRoomInAll
 	ClaimsApart
+	NotAnswered
 	numReasons
 )
 
@@ -124,6 +125,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	MustGrow:          {"must-grow", "job %[1]s said that it must grow: %[2]s processors wanted"},
 	GivenBack:         {"given-back", "by the job itself"},
 	ClaimsApart:       {"claims-apart", "its %[1]s parts could not be claimed within %[2]s s of each other: all given up, or two such jobs might wait for each other for ever"},
+	NotAnswered:       {"not-answered", "has not answered after %[1]s s; others do not wait for it any longer"},
 	NoRoomInAll:       {"no-room-in-all", "needs %[1]s processors in all clusters together, %[2]s are free"},
 }
 

@@ -15,20 +15,12 @@ func (e *Engine) claimed(j *world.Job, part int) {
 	}
 	ev := core.Event{Kind: core.PartClaimed, Job: j.Spec().ID, Epoch: j.Epoch(), Part: part}
 	if s == core.Queued && j.Due() == 0 && len(j.Parts()) > 1 {
-		ev.When = e.claimsDue() // it is the first: the others are waited for from now on
+		ev.When = e.within(e.cfg.ClaimGrace) // it is the first: the others are waited for from now on
 	}
 	e.emit(ev)
 	if s == core.Queued {
 		e.startIfClaimed(j)
 	}
-}
-
-// claimsDue is when all claims must be there if the first is there now.
-func (e *Engine) claimsDue() core.Time {
-	if e.cfg.ClaimGrace == 0 {
-		return core.Never
-	}
-	return e.now.Add(e.cfg.ClaimGrace)
 }
 
 // claimsApart gives up a job whose claims do not come together: it holds

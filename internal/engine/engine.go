@@ -40,7 +40,8 @@ type Config struct {
 	// jobs whose tries are counted or that were put off for a while.
 	ScanEvery time.Duration
 	// ShrinkGrace is how long a job may take to release processors that it
-	// must; after that it is stopped.
+	// must; after that it is stopped. For its answer to an offer that it may
+	// refuse others wait as long. 0 sets no limit.
 	ShrinkGrace time.Duration
 	// StopGrace is how long a job that is stopped may take to save itself and
 	// leave; after that it is killed. 0 sets no limit.
@@ -177,6 +178,15 @@ func (e *Engine) command(c core.Command) { e.out.Commands = append(e.out.Command
 // become moves a job to another state.
 func (e *Engine) become(j *world.Job, to core.State, why core.Reason) {
 	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to, Why: why})
+}
+
+// within is the moment at which a time of grace that begins now is over; 0
+// sets no limit.
+func (e *Engine) within(grace time.Duration) core.Time {
+	if grace == 0 {
+		return core.Never
+	}
+	return e.now.Add(grace)
 }
 
 func (e *Engine) view(j core.JobID) world.View { return e.w.View(e.now, j) }

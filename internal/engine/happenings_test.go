@@ -90,7 +90,7 @@ func (o *outside) somebodyActs() {
 	case len(a.offers) > 0:
 		c := a.offers[0]
 		a.offers = a.offers[1:]
-		if o.calm || !c.Mandatory || o.IntN(8) > 0 { // now and then it does not answer what it must
+		if o.calm || o.IntN(8) > 0 { // now and then it does not answer
 			o.consider(a, c)
 		}
 		return

@@ -164,7 +164,7 @@ func (e *Engine) queue(j *world.Job, why core.Reason) {
 	var due core.Time
 	for _, p := range j.Parts() {
 		if p.Claimed() { // reserved already
-			due = e.claimsDue()
+			due = e.within(e.cfg.ClaimGrace)
 		}
 	}
 	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Queued, When: due, Why: why})

@@ -46,10 +46,7 @@ func (e *Engine) stop(j *world.Job, why core.Reason) {
 	if j.State() != core.Running {
 		return
 	}
-	leaveBy := core.Never
-	if e.cfg.StopGrace > 0 {
-		leaveBy = e.now.Add(e.cfg.StopGrace)
-	}
+	leaveBy := e.within(e.cfg.StopGrace)
 	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Stopping, When: leaveBy, Why: why})
 	e.command(core.Command{Kind: core.Stop, Job: j.Spec().ID, Epoch: j.Epoch(), Due: leaveBy})
 }

@@ -36,7 +36,7 @@ func (e *Engine) offer(o malleable.Offer, mandatory bool) bool {
 	}
 	id := p.Job().Spec().ID
 	ev := core.Event{Kind: core.PartOffered, Job: id, Epoch: p.Job().Epoch(), Part: p.Index(), Cluster: c.ID(),
-		N: o.N, Mandatory: mandatory, When: core.Never, Serial: p.Serial() + 1, Why: o.Why}
+		N: o.N, Mandatory: mandatory, When: e.within(e.cfg.ShrinkGrace), Serial: p.Serial() + 1, Why: o.Why}
 	switch {
 	case o.N > 0 && (o.N > e.view(id).Room(c) || p.Size()+o.N > p.Max()), p.Size()+o.N < p.Min():
 		return false
@@ -46,9 +46,6 @@ func (e *Engine) offer(o malleable.Offer, mandatory bool) bool {
 		e.dirty[c.ID()].waits = e.cfg.Approach == PRA
 	default:
 		_, ev.Procs = p.Procs().Last(-o.N)
-		if mandatory {
-			ev.When = e.now.Add(e.cfg.ShrinkGrace)
-		}
 	}
 	e.emit(ev)
 	e.command(core.Command{Kind: core.Offer, Job: id, Epoch: ev.Epoch, Part: ev.Part, Cluster: c.ID(),
@@ -93,10 +90,19 @@ func (e *Engine) answer(j *world.Job, p *world.Part, in *core.Input) {
 	}
 }
 
-// overdue: a mandatory request was not answered within its time.
+// overdue: an offer was not answered within its time. If it could have been
+// refused others go on without the answer: the program may be one that looks
+// up only every half hour. It keeps what it was offered until it answers, as
+// it may have taken it already.
 func (e *Engine) overdue(j *world.Job, p *world.Part) {
-	n, _, due := p.Offered()
+	n, mandatory, due := p.Offered()
 	after := e.now.Sub(due) + e.cfg.ShrinkGrace
+	if !mandatory {
+		e.emit(core.Event{Kind: core.PartSilent, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(), Cluster: p.Cluster().ID(),
+			Serial: p.Serial(), Why: core.Reason{Code: core.NotAnswered, A: after.Seconds()}})
+		e.freed(p.Cluster())
+		return
+	}
 	why := core.Reason{Code: core.NotReleasedInTime, A: float64(owed(p, n)), B: after.Seconds()}
 	e.emit(core.Event{Kind: core.PartAnswered, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(), Mandatory: true,
 		Cluster: p.Cluster().ID(), Serial: p.Serial(), Why: why})

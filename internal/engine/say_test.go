@@ -50,9 +50,11 @@ func (s *stage) event(ev *core.Event) string {
 		fmt.Fprintf(&b, "%s holds %v of %s", part(), ev.Procs, s.cluster(ev.Cluster))
 	case core.PartOffered:
 		fmt.Fprintf(&b, "%s is offered %+d on %s (%v)%s", part(), ev.N, s.cluster(ev.Cluster), ev.Procs, must(ev.Mandatory))
-		if ev.When != core.Never {
+		if ev.When != core.Never && ev.Mandatory {
 			fmt.Fprintf(&b, " until %s", seconds(ev.When))
 		}
+	case core.PartSilent:
+		fmt.Fprintf(&b, "%s is silent", part())
 	case core.PartAnswered:
 		fmt.Fprintf(&b, "%s accepts %d", part(), ev.N)
 	case core.PartAsked:

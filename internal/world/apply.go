@@ -87,6 +87,8 @@ func (w *World) applyPart(p *Part, ev *core.Event) error {
 		}
 	case core.PartOffered:
 		return w.offered(p, ev)
+	case core.PartSilent:
+		return w.silent(p, ev)
 	case core.PartAnswered:
 		return w.answered(p, ev)
 	case core.PartAsked:

@@ -83,6 +83,8 @@ func TestEventsThatCannotHaveHappenedAreRefused(t *testing.T) {
 		"gives back a negative number":         part(core.PartGaveBack, func(ev *core.Event) { ev.N = -3 }),
 		"gives back others than the last ones": part(core.PartGaveBack, func(ev *core.Event) { ev.N, ev.Procs = 1, core.ProcSet{{Lo: 0, Hi: 1}} }),
 		"gives back while rigid":               {Kind: core.PartGaveBack, Job: 4, Epoch: 1, N: 1, Procs: core.ProcSet{{Lo: 3, Hi: 4}}},
+		"is silent about nothing":              {Kind: core.PartSilent, Job: 4, Epoch: 1},
+		"is silent about another offer":        part(core.PartSilent, func(ev *core.Event) { ev.Serial = 2 }),
 		"asks for nothing":                     part(core.PartAsked, func(ev *core.Event) {}),
 		"asks while rigid":                     {Kind: core.PartAsked, Job: 4, Epoch: 1, N: 1},
 	}

@@ -68,6 +68,26 @@ func TestPartsMoveBetweenTheListsAsTheirSizeChanges(t *testing.T) {
 	}
 }
 
+func TestAProgramThatDoesNotAnswerIsOutOfTheListsUntilItDoes(t *testing.T) {
+	w := testWorld(20)
+	c := w.Cluster(0)
+	mustApply(t, w, started(w, 1, core.Malleable, 0, 4, 2, 8)...)
+	mustApply(t, w, core.Event{Kind: core.PartOffered, Job: 1, Epoch: 1, N: 2, Procs: c.Choose(2, nil), Serial: 1, When: 60},
+		core.Event{Kind: core.PartSilent, Job: 1, Epoch: 1, Serial: 1, At: 60})
+	if c.Offers() != 0 || len(c.Malleable()) != 0 || c.Reclaimable() != 0 || c.Idle() != 14 || w.NextTimer() != core.Never {
+		t.Errorf("%d offers, %d listed, %d reclaimable, %d idle, timer at %d", c.Offers(), len(c.Malleable()), c.Reclaimable(), c.Idle(), w.NextTimer())
+	}
+	mustApply(t, w, core.Event{Kind: core.PartAsked, Job: 1, Epoch: 1, N: 2, Mandatory: true, At: 61},
+		core.Event{Kind: core.PartGaveBack, Job: 1, Epoch: 1, N: 1, Procs: core.ProcSet{{Lo: 3, Hi: 4}}, At: 62})
+	if len(c.Asking()) != 0 || c.Idle() != 15 {
+		t.Errorf("%d ask, %d idle", len(c.Asking()), c.Idle())
+	}
+	mustApply(t, w, core.Event{Kind: core.PartAnswered, Job: 1, Epoch: 1, N: 2, Serial: 1, At: 70})
+	if len(c.Growable()) != 1 || len(c.Asking()) != 1 || c.Reclaimable() != 3 || w.Job(1).Size() != 5 {
+		t.Errorf("%d growable, %d ask, %d reclaimable, size %d", len(c.Growable()), len(c.Asking()), c.Reclaimable(), w.Job(1).Size())
+	}
+}
+
 func TestAProgramThatMustHaveMoreIsListedUntilItWasOffered(t *testing.T) {
 	w := testWorld(20)
 	c := w.Cluster(0)

@@ -89,7 +89,7 @@ func (p *Part) check(seen *tally) error {
 
 // add counts a part.
 func (t *tally) add(p *Part, runs bool) {
-	if p.offer.n != 0 {
+	if p.offer.n != 0 && !p.offer.silent {
 		t.offers++
 	}
 	if p.job.state == core.Stopping {
@@ -102,7 +102,7 @@ func (t *tally) add(p *Part, runs bool) {
 			t.waiting += p.size
 		}
 	}
-	if !p.resizable() {
+	if !p.resizable() || p.offer.silent {
 		return
 	}
 	t.reclaimable += p.size - p.min

@@ -49,7 +49,7 @@ type Cluster struct {
 	shrinkable  byStart // those above their minimum
 	asking      byStart // those that said they must have more
 	reclaimable int     // processors above the minima
-	offers      int     // offers not answered yet
+	offers      int     // offers whose answers are waited for
 	leaving     int     // parts told to save themselves and leave
 	reclaimFor  core.JobID
 }
@@ -123,7 +123,7 @@ func (c *Cluster) Reclaimable() int { return c.reclaimable }
 // ReclaimFor is the job for which processors are being reclaimed here, or 0.
 func (c *Cluster) ReclaimFor() core.JobID { return c.reclaimFor }
 
-// Offers is the number of offers not answered yet.
+// Offers is the number of offers whose answers are waited for.
 func (c *Cluster) Offers() int { return c.offers }
 
 // Leaving is the number of parts that were told to save themselves and leave.

@@ -61,6 +61,7 @@ type offer struct {
 	procs     core.ProcSet
 	mandatory bool
 	due       core.Time
+	silent    bool // nobody waits for the answer any more
 }
 
 // Spec is what the user asked for.

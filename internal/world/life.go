@@ -79,8 +79,7 @@ func (w *World) run(j *Job, now core.Time) {
 		w.starts++ // from 1: a part that does not run has order 0
 		p.order = w.starts
 		if j.spec.Kind == core.Malleable && !p.cluster.spec.Managed {
-			p.cluster.malleable.keep(p, true)
-			p.cluster.list(p)
+			p.cluster.enter(p)
 		}
 	}
 }
@@ -103,11 +102,9 @@ func (w *World) release(j *Job, from core.State) {
 		switch {
 		case !c.spec.Managed:
 			c.leave(p)
-			if p.offer.n != 0 {
-				c.offers--
-				if p.offer.n > 0 {
-					c.give(p.offer.procs)
-				}
+			p.cease()
+			if p.offer.n > 0 {
+				c.give(p.offer.procs)
 			}
 			c.give(p.procs)
 		case from == core.Running || from == core.Stopping:
@@ -139,7 +136,14 @@ func (c *Cluster) relist(p *Part, was int) {
 	c.reclaimable += p.size - was
 }
 
-// leave takes a part out of the lists for good: it will not be asked again.
+// enter puts a part into the lists of those who may be asked.
+func (c *Cluster) enter(p *Part) {
+	c.malleable.keep(p, true)
+	c.list(p)
+	c.asking.keep(p, p.asked > 0)
+}
+
+// leave takes a part out of the lists: it will not be asked again.
 func (c *Cluster) leave(p *Part) {
 	if _, there := c.malleable.find(p); there {
 		c.growable.keep(p, false)
@@ -173,14 +177,36 @@ func (w *World) offered(p *Part, ev *core.Event) error {
 	return nil
 }
 
+// cease ends the waiting for an answer.
+func (p *Part) cease() {
+	if p.offer.n != 0 && !p.offer.silent {
+		p.cluster.offers--
+	}
+}
+
+// silent notes that a part does not answer. What it was offered stays its own
+// until it does, but others go on without it.
+func (w *World) silent(p *Part, ev *core.Event) error {
+	if p.offer.n == 0 || p.offer.silent || p.offer.mandatory || ev.Serial != p.serial {
+		return w.broken(ev, "tells of an answer that nobody waits for")
+	}
+	p.cease()
+	p.offer.silent = true
+	p.cluster.leave(p)
+	return nil
+}
+
 func (w *World) answered(p *Part, ev *core.Event) error {
 	c, n := p.cluster, p.offer.n
 	if n == 0 || ev.N < 0 || ev.N > max(n, -n) || ev.Serial != p.serial || n < 0 && p.size-ev.N < p.min {
 		return w.broken(ev, "answers an offer that was not made")
 	}
-	c.offers--
-	procs := p.offer.procs
+	p.cease()
+	procs, silent := p.offer.procs, p.offer.silent
 	p.offer = offer{}
+	if silent && p.resizable() {
+		c.enter(p)
+	}
 	if n > 0 {
 		kept, back := procs.Last(n - ev.N)
 		c.give(back)
@@ -225,7 +251,7 @@ func (w *World) asked(p *Part, ev *core.Event) error {
 	p.refused = 0 // it may take now what it refused before
 	if ev.Mandatory {
 		p.asked = ev.N
-		p.cluster.asking.keep(p, true)
+		p.cluster.asking.keep(p, !p.offer.silent)
 	}
 	return nil
 }

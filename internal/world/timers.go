@@ -1,17 +1,13 @@
 package world
 
-import (
-	"container/heap"
-
-	"github.com/godwit-hpc/godwit/internal/core"
-)
+import "github.com/godwit-hpc/godwit/internal/core"
 
 // TimerKind says what is due.
 type TimerKind uint8
 
 const (
 	ClaimDue  TimerKind = iota // a late claim
-	AnswerDue                  // the answer to a mandatory offer
+	AnswerDue                  // the answer to an offer
 	JobDue                     // a job that was told to stop must have left, one that is queued must have its claims
 )
 
@@ -26,30 +22,43 @@ type Timer struct {
 	seq   int64
 }
 
+// timers is a heap with the earliest on top, of equal ones the one set first.
 type timers struct {
-	heap timerHeap
+	heap []Timer
 	seq  int64
 }
 
-type timerHeap []Timer
-
-func (h timerHeap) Len() int { return len(h) }
-func (h timerHeap) Less(i, j int) bool {
-	return h[i].At < h[j].At || h[i].At == h[j].At && h[i].seq < h[j].seq
-}
-func (h timerHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *timerHeap) Push(x any)   { *h = append(*h, x.(Timer)) }
-func (h *timerHeap) Pop() any {
-	old := *h
-	t := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return t
+func (t *timers) before(i, j int) bool {
+	a, b := &t.heap[i], &t.heap[j]
+	return a.At < b.At || a.At == b.At && a.seq < b.seq
 }
 
 func (t *timers) add(x Timer) {
 	x.seq = t.seq
 	t.seq++
-	heap.Push(&t.heap, x)
+	t.heap = append(t.heap, x)
+	for i := len(t.heap) - 1; i > 0 && t.before(i, (i-1)/2); i = (i - 1) / 2 {
+		t.heap[i], t.heap[(i-1)/2] = t.heap[(i-1)/2], t.heap[i]
+	}
+}
+
+func (t *timers) drop() {
+	last := len(t.heap) - 1
+	t.heap[0] = t.heap[last]
+	t.heap = t.heap[:last]
+	for i := 0; ; {
+		first := i
+		for _, c := range [2]int{2*i + 1, 2*i + 2} {
+			if c < last && t.before(c, first) {
+				first = c
+			}
+		}
+		if first == i {
+			return
+		}
+		t.heap[i], t.heap[first] = t.heap[first], t.heap[i]
+		i = first
+	}
 }
 
 // setDue sets the time by which a job must have come further.
@@ -67,7 +76,7 @@ func (w *World) NextTimer() core.Time {
 		if w.matters(t) {
 			return t.At
 		}
-		heap.Pop(&w.timers.heap)
+		w.timers.drop()
 	}
 	return core.Never
 }
@@ -88,7 +97,7 @@ func (w *World) matters(t Timer) bool {
 	if t.Kind == ClaimDue {
 		return !p.held && p.claimAt == t.At
 	}
-	return p.offer.n != 0 && p.offer.due == t.At
+	return p.offer.n != 0 && p.offer.due == t.At && !p.offer.silent
 }
 
 // Due is the next timer that has fallen due by now and still matters. It
