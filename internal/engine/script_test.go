@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -61,6 +62,9 @@ func (s *stage) play(line string) (string, error) {
 func (s *stage) input(verb string, w *words) (core.Input, error) {
 	switch verb {
 	case "wake":
+		if s.wake == core.Never {
+			return core.Input{}, errors.New("the engine does not want to be woken")
+		}
 		s.now = s.wake
 		return core.Input{}, nil
 	case "tick":
