@@ -110,8 +110,13 @@ func (a *app) selectHosts(ctx context.Context, f *selectFlags) error {
 	if err != nil {
 		return err
 	}
-	stop := func() bool { return ctx.Err() != nil || a.now.Since(start) > f.budget }
-	sel, err := nodesel.SelectBy(f.method, pairs, p, nodesel.Options{Groups: f.groups, Stop: stop}, f.seed)
+	after := func(d time.Duration) func() bool {
+		return func() bool { return ctx.Err() != nil || a.now.Since(start) > d }
+	}
+	// The further groups leave some of the budget, so that they never make an
+	// answer late that was proven in time.
+	o := nodesel.Options{Groups: f.groups, Stop: after(f.budget), StopGroups: after(f.budget * 3 / 4)}
+	sel, err := nodesel.SelectBy(f.method, pairs, p, o, f.seed)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -26,8 +26,9 @@ func newSearch(b *Bandwidths, s *shape, o Options) *search {
 const (
 	firstEffort = 1 << 9
 	maxEffort   = 1 << 40
-	maxClimb    = 8 // choices found one after the other before bisecting again
-	climbing    = 8 // times more for the value next to the best known
+	fewValues   = 128 // up to so many values apart, bisecting is tried in later rounds too
+	maxClimb    = 8   // choices found one after the other before bisecting again
+	climbing    = 8   // times more for the value next to the best known
 )
 
 // optimise closes the gap between low and high, or stops when time is up.
@@ -59,7 +60,8 @@ func (q *search) structure() {
 // end: close to the optimum every refutation is a full proof, of which
 // bisecting needs many and climbing one.
 func (q *search) round(effort int) {
-	for q.open() && q.decide((q.low+q.high)/2, effort) != unknown {
+	few := effort == firstEffort || q.high-q.low < fewValues
+	for few && q.open() && q.decide((q.low+q.high)/2, effort) != unknown {
 		continue
 	}
 	for q.open() && q.decide(q.low+1+(q.high-q.low)/8, effort) == yes {

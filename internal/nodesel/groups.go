@@ -8,7 +8,7 @@ import "slices"
 // out; larger ones of these ways hold no better choice and are not looked at.
 func (q *search) others(first Group, count int) []Group {
 	groups := []Group{first}
-	for len(groups) < count && !q.mt.over() {
+	for len(groups) < count {
 		g, ok := q.nextBest(groups)
 		if !ok {
 			break
@@ -21,15 +21,52 @@ func (q *search) others(first Group, count int) []Group {
 // nextBest looks for the best group that differs from the given ones.
 func (q *search) nextBest(given []Group) (Group, bool) {
 	n := &runnerUp{q: q, given: given, top: len(q.values), proven: true}
-	if last := given[len(given)-1]; last.Optimal {
+	last := given[len(given)-1]
+	if last.Optimal {
 		i, _ := slices.BinarySearch(q.values, last.Mbps)
 		n.top = i + 1
 	}
+	n.vary()
 	n.leave(nil)
 	if n.best == nil {
 		return Group{}, false
 	}
-	return Group{Hosts: n.best, Mbps: q.values[n.low], Optimal: n.proven && given[len(given)-1].Optimal}, true
+	return Group{Hosts: n.best, Mbps: q.values[n.low], Optimal: n.proven && last.Optimal}, true
+}
+
+// vary exchanges one host of a given group for another: a quick choice that
+// the search can only improve, and what is left when there is no time for it.
+func (n *runnerUp) vary() {
+	for _, g := range n.given {
+		hosts := slices.Clone(g.Hosts)
+		for p, old := range g.Hosts {
+			for _, h := range n.q.allowed {
+				if slices.Contains(g.Hosts, h) {
+					continue
+				}
+				hosts[p] = h
+				if n.best == nil || nodeValue(n.q.b, n.q.s, hosts, p, h) > n.q.values[n.low] {
+					n.consider(hosts)
+				}
+			}
+			hosts[p] = old
+		}
+	}
+}
+
+// consider takes a choice that no given group equals if it is better.
+func (n *runnerUp) consider(hosts []int) {
+	i, ok := slices.BinarySearch(n.q.values, worth(n.q.b, n.q.s, hosts))
+	if !ok || n.best != nil && i <= n.low {
+		return
+	}
+	sorted := slices.Sorted(slices.Values(hosts))
+	for _, g := range n.given {
+		if slices.Equal(sorted, slices.Sorted(slices.Values(g.Hosts))) {
+			return
+		}
+	}
+	n.low, n.best = i, slices.Clone(hosts)
 }
 
 type runnerUp struct {

@@ -127,7 +127,7 @@ func (e *embedder) nextRevision(f *frame) int {
 // crowded reports whether a domain is so large that hardly any host can lack
 // support from it: each has many there in the mean.
 func (e *embedder) crowded(f *frame, q, r int) bool {
-	const many = 8
+	const many = 2
 	return f.dom[q].count()*e.rel[r].pairs > many*e.t.n()*e.t.n()
 }
 

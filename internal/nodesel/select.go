@@ -10,6 +10,9 @@ import (
 type Options struct {
 	Groups int         // how many different groups of hosts; at least 1
 	Stop   func() bool // says when time is up; nil: never
+	// StopGroups says when the best group is enough and the others are taken
+	// as they come; nil: when Stop does.
+	StopGroups func() bool
 }
 
 // Group is a choice: the host of each node of the pattern, and the bandwidth
@@ -58,6 +61,9 @@ func Select(b *Bandwidths, p *Pattern, o Options) (*Selection, error) {
 		return nil, ErrStopped
 	}
 	sel := q.selection()
+	if o.StopGroups != nil {
+		q.mt = &meter{stop: o.StopGroups}
+	}
 	sel.Groups = q.others(sel.Group, o.Groups)
 	return sel, nil
 }
