@@ -125,10 +125,11 @@ func (e *embedder) nextRevision(f *frame) int {
 }
 
 // crowded reports whether a domain is so large that hardly any host can lack
-// support from it: each has many there in the mean.
+// support from it: even the one with the fewest partners would have some
+// there, if they were spread evenly.
 func (e *embedder) crowded(f *frame, q, r int) bool {
-	const many = 2
-	return f.dom[q].count()*e.rel[r].pairs > many*e.t.n()*e.t.n()
+	const some = 2
+	return f.dom[q].count()*e.rel[r].least > some*e.t.n()
 }
 
 // narrow leaves in the domains of the nodes that have relation r with q only

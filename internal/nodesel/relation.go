@@ -7,7 +7,7 @@ type relation struct {
 	class  int // -1: they need not be joined
 	common int
 	rows   []set
-	pairs  int // hosts in all rows together
+	least  int // hosts in the shortest row
 }
 
 // maxCommon is up to how many common neighbours are told apart.
@@ -53,8 +53,9 @@ func (e *embedder) relationFor(class, common int) int {
 	} else {
 		r.rows = e.t.sharing(class, common)
 	}
+	r.least = e.t.n()
 	for _, row := range r.rows {
-		r.pairs += row.count()
+		r.least = min(r.least, row.count())
 	}
 	e.rel = append(e.rel, r)
 	return len(e.rel) - 1
