@@ -49,7 +49,7 @@ func SelectBy(method string, b *Bandwidths, p *Pattern, o Options, seed uint64) 
 // last choice does not use can go without looking, so each search asks for a
 // choice better than the last.
 func (q *search) edgeDeletion() (*Selection, error) {
-	for q.open() && q.decide(q.low+1, maxEffort) == yes {
+	for q.open() && q.decide(q.low+1, either, maxEffort) == yes {
 		continue
 	}
 	if q.best == nil {

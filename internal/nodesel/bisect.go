@@ -61,15 +61,15 @@ func (q *search) structure() {
 // bisecting needs many and climbing one.
 func (q *search) round(effort int) {
 	few := effort == firstEffort || q.high-q.low < fewValues
-	for few && q.open() && q.decide((q.low+q.high)/2, effort) != unknown {
+	for few && q.open() && q.decide((q.low+q.high)/2, either, effort) != unknown {
 		continue
 	}
-	for q.open() && q.decide(q.low+1+(q.high-q.low)/8, effort) == yes {
+	for q.open() && q.decide(q.low+1+(q.high-q.low)/8, either, effort) == yes {
 		continue
 	}
 	q.lower(effort)
 	for range maxClimb {
-		if !q.open() || q.decide(q.low+1, climbing*effort) != yes {
+		if !q.open() || q.decide(q.low+1, either, climbing*effort) != yes {
 			break
 		}
 	}
@@ -83,7 +83,7 @@ func (q *search) lower(effort int) {
 		tries, times = 8, 4
 	}
 	for range tries {
-		if !q.open() || q.decide(q.high-1-(q.high-q.low)/4, times*effort) == unknown {
+		if !q.open() || q.decide(q.high-1-(q.high-q.low)/4, refute, times*effort) == unknown {
 			return
 		}
 	}
@@ -91,9 +91,9 @@ func (q *search) lower(effort int) {
 
 // decide asks the matchers whether values[i] can be had, and keeps what
 // follows from the answer.
-func (q *search) decide(i, effort int) answer {
+func (q *search) decide(i int, w way, effort int) answer {
 	q.matches++
-	a, hosts := match(q.s, q.at(i), effort, q.mt)
+	a, hosts := match(q.s, q.at(i), w, effort, q.mt)
 	switch a {
 	case yes:
 		q.keep(hosts)

@@ -125,7 +125,7 @@ func (n *runnerUp) solve(out []int) {
 // for the values just below it.
 func (q *search) runUp() {
 	for step := 1; q.high-step > q.low && q.open(); step *= 4 {
-		if q.decide(q.high-step, 4*firstEffort) == yes {
+		if q.decide(q.high-step, either, 4*firstEffort) == yes {
 			break
 		}
 	}

@@ -6,13 +6,21 @@ import "math/rand/v2"
 // bottom at all.
 const leastSteps = 64
 
+// way says what a search expects.
+type way int
+
+const (
+	either way = iota
+	refute     // that the pattern does not fit: no tries by chance
+)
+
 // match decides whether the pattern fits into a target, and how: the host of
 // each node. It spends at most the given steps.
-func match(s *shape, t *target, steps int, stop *meter) (answer, []int) {
+func match(s *shape, t *target, w way, steps int, stop *meter) (answer, []int) {
 	result := no
 	for _, part := range t.parts(s) {
 		mt := &meter{left: max(steps, leastSteps*s.m), stop: stop.over}
-		a, at := s.matchPart(part, mt)
+		a, at := s.matchPart(part, w, mt)
 		if a == yes {
 			hosts := make([]int, s.m)
 			for p, v := range at {
@@ -32,22 +40,22 @@ func match(s *shape, t *target, steps int, stop *meter) (answer, []int) {
 
 // matchPart hands a part to the matcher for the pattern's kind. It returns the
 // vertex of each node.
-func (s *shape) matchPart(t *target, mt *meter) (answer, []int) {
+func (s *shape) matchPart(t *target, w way, mt *meter) (answer, []int) {
 	switch s.kind {
 	case clique:
 		return findClique(t.class[0], s.m, mt)
 	case cycle:
-		a, list := s.tryCycles(t.class[0], s.m, -1, mt)
+		a, list := s.tryCycles(t.class[0], s.m, -1, w, mt)
 		return a, s.along(list)
 	case line:
 		g := t.class[0].withApex()
-		a, list := s.tryCycles(g, s.m+1, g.n-1, mt)
+		a, list := s.tryCycles(g, s.m+1, g.n-1, w, mt)
 		if a == yes {
 			list = list[1:] // the apex
 		}
 		return a, s.along(list)
 	}
-	return s.embed(t, mt)
+	return s.embed(t, w, mt)
 }
 
 // along gives the nodes of a ring or path the vertices of a list in order.
@@ -96,9 +104,9 @@ const seed = 20020715
 // tryCycles spends half of the effort on tries by chance, each longer than the
 // one before, which find a cycle where there are many, and the rest on a search
 // in order, which is the better proof.
-func (s *shape) tryCycles(g *graph, m, through int, mt *meter) (answer, []int) {
+func (s *shape) tryCycles(g *graph, m, through int, w way, mt *meter) (answer, []int) {
 	limit, half := 4*m+40, mt.left/2
-	for try := uint64(0); mt.left-limit > half; try++ {
+	for try := uint64(0); w == either && mt.left-limit > half; try++ {
 		short := &meter{left: limit, stop: mt.over}
 		a, list := findCycle(g, m, through, short, rand.New(rand.NewPCG(seed, try)))
 		mt.left -= limit - max(0, short.left)
@@ -113,13 +121,13 @@ func (s *shape) tryCycles(g *graph, m, through int, mt *meter) (answer, []int) {
 // embed does the same for patterns in general, with a few short tries only: a
 // search in order finds most of what there is, and the proof is by far the
 // longest part.
-func (s *shape) embed(t *target, mt *meter) (answer, []int) {
+func (s *shape) embed(t *target, w way, mt *meter) (answer, []int) {
 	e := newEmbedder(s, t, mt)
 	dom := e.domains()
 	if dom == nil {
 		return no, nil
 	}
-	for try := range uint64(6) {
+	for try := uint64(0); try < 6 && w == either; try++ {
 		limit := min(mt.left/12, 30*s.m*int(1+try))
 		a, at := e.run(dom, limit, rand.New(rand.NewPCG(seed, try)), try%2 == 1)
 		if a != unknown || mt.stopped {
