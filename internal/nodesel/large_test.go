@@ -12,7 +12,7 @@ import (
 func proven(t *testing.T, b *Bandwidths, p *Pattern) {
 	t.Helper()
 	start := time.Now()
-	got, err := Select(b, p, Options{Groups: 1, Stop: func() bool { return time.Since(start) > 10*time.Second }})
+	got, err := Select(b, p, Options{Groups: 1, Stop: func() bool { return time.Since(start) > 60*time.Second }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,7 @@ import (
 
 // regions is the throughput between 63 cloud regions, measured by the Skyplane
 // project: of each pair the smaller of the two directions' best. Without the
-// data it is a network of the same make: a few clusters with fast pairs inside
-// and slow ones between.
+// data it is as many hosts with random bandwidths.
 func regions(t testing.TB) *Bandwidths {
 	t.Helper()
 	dir := os.Getenv("GODWIT_DATA")
@@ -25,7 +24,7 @@ func regions(t testing.TB) *Bandwidths {
 	f, err := os.Open(filepath.Join(dir, "net", "skyplane", "throughput.csv.gz"))
 	if err != nil {
 		t.Logf("left out: the measured matrix (%v); on a generated one instead", err)
-		return clustered(rand.New(rand.NewPCG(63, 63)), 63)
+		return randomBandwidths(rand.New(rand.NewPCG(63, 63)), 63, 1, 0)
 	}
 	defer f.Close()
 	z, err := gzip.NewReader(f)
@@ -61,21 +60,6 @@ func throughput(t testing.TB, rows [][]string) *Bandwidths {
 			if x := min(best[[2]string{a, c}], best[[2]string{c, a}]); x > 0 {
 				b.Raise(u, v, x)
 			}
-		}
-	}
-	return b
-}
-
-// clustered has groups of hosts that are fast inside.
-func clustered(rnd *rand.Rand, n int) *Bandwidths {
-	b := NewBandwidths(n)
-	for u := range n {
-		for v := range u {
-			scale := 2000.0
-			if u%5 == v%5 {
-				scale = 9000
-			}
-			b.Raise(u, v, scale*(0.4+rnd.ExpFloat64()/3))
 		}
 	}
 	return b
