@@ -166,10 +166,10 @@ func (r *run) step(in core.Input) error {
 		}
 	}
 	w := r.eng.World()
-	for _, c := range out.Commands {
+	for i, c := range out.Commands {
 		if j := w.Job(c.Job); j != nil || c.Kind == core.Release {
 			r.carryOut(c, j)
-		} else {
+		} else if !takenBack(c, out.Commands[i:]) {
 			return fmt.Errorf("%v for job %d, which is over", c.Kind, c.Job)
 		}
 	}
@@ -183,6 +183,13 @@ func (r *run) step(in core.Input) error {
 		return fmt.Errorf("at %v it does nothing and wants to be woken at once", r.now)
 	}
 	return r.nobodyHoldsWithoutBeingPlaced()
+}
+
+// takenBack reports whether a command is made void by a later one.
+func takenBack(c core.Command, later []core.Command) bool {
+	return slices.ContainsFunc(later, func(r core.Command) bool {
+		return r.Kind == core.Release && r.Job == c.Job && r.Epoch == c.Epoch
+	})
 }
 
 // observe follows the lives of the jobs through the events.

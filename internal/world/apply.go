@@ -144,8 +144,8 @@ func (w *World) enqueued(j *Job, ev *core.Event) error {
 	if j.queued || !j.state.Waiting() || ev.N < 0 {
 		return w.broken(ev, "queues a job that does not wait to be placed")
 	}
-	if w.queue.count == 0 {
-		w.scanned = ev.At // an empty queue has been looked through
+	if !w.Restless() {
+		w.scanned = ev.At // nobody missed being looked at until now
 	}
 	j.tries += ev.N
 	if j.notBefore = ev.When; ev.When > 0 {

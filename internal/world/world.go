@@ -114,8 +114,8 @@ func (w *World) Waiting() int { return w.queue.count }
 // Head is the first job of the placement queue, or nil.
 func (w *World) Head() *Job { return w.queue.head() }
 
-// LastScan is when the placement queue was last looked through, or began to
-// fill.
+// LastScan is when the placement queue was last looked through, or when
+// somebody joined it to whom that matters.
 func (w *World) LastScan() core.Time { return w.scanned }
 
 // Restless reports whether looking through the queue again may change anything
