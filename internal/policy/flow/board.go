@@ -11,7 +11,6 @@ type board struct {
 	g     *Grid
 	slots []Slot
 	idle  *gaps
-	roots []int32
 	only  []bool // groups that may be used; nil: all
 	data  arrival
 }
@@ -21,7 +20,7 @@ func newBoard(d *DAG, g *Grid) *board {
 	for t := range b.slots {
 		b.slots[t].Host = -1
 	}
-	b.idle, b.roots = newGaps(g)
+	b.idle = newGaps(g)
 	b.data = newArrival(g.sites)
 	return b
 }
@@ -34,7 +33,8 @@ func (b *board) schedule() *Schedule { return newSchedule(b.slots) }
 type arrival struct {
 	parents float64 // when the last of them ends
 	at      []float64
-	host    []int32 // that is ahead of its site; -1: none is
+	low     []float64 // earliest at any host of the site
+	host    []int32   // that is ahead of its site; -1: none is
 	ahead   []float64
 	second  []float64 // latest data from any other host than that of the latest
 	source  []int32
@@ -42,7 +42,7 @@ type arrival struct {
 
 func newArrival(sites int) arrival {
 	return arrival{
-		at: make([]float64, sites), host: make([]int32, sites), ahead: make([]float64, sites),
+		at: make([]float64, sites), low: make([]float64, sites), host: make([]int32, sites), ahead: make([]float64, sites),
 		second: make([]float64, sites), source: make([]int32, sites),
 	}
 }
@@ -71,6 +71,12 @@ func (b *board) arrive(t int32, a *arrival) {
 		slot := &b.slots[p.task]
 		if s := b.g.Hosts[slot.Host].Site; a.host[s] == int32(slot.Host) {
 			a.ahead[s] = max(a.ahead[s], slot.End)
+		}
+	}
+	for s := range a.at {
+		a.low[s] = a.at[s]
+		if a.host[s] >= 0 {
+			a.low[s] = min(a.at[s], a.ahead[s])
 		}
 	}
 }
@@ -107,7 +113,7 @@ func (b *board) in(t int32, gr int32, a *arrival) (choice, bool) {
 	}
 	takes := task.Work / k.speed
 	ready := a.at[k.site]
-	n, start := b.idle.best(b.roots[gr], ready, takes)
+	n, start := b.idle.best(gr, ready, takes)
 	if h := a.host[k.site]; h >= 0 && b.g.in[h] == gr && a.ahead[k.site] < start {
 		m, begin := b.idle.bestOf(b.g.core[h], b.g.core[h+1], a.ahead[k.site], takes)
 		if begin < start {
@@ -117,24 +123,40 @@ func (b *board) in(t int32, gr int32, a *arrival) (choice, bool) {
 	return choice{gr, n, start, start + takes, max(0, ready-a.parents)}, true
 }
 
-// best is the place where t scores least; of equals the first.
-func (b *board) best(t int32, a *arrival, score func(choice) float64) choice {
+// atBest is a time before which t cannot end in a group. It costs much less
+// than in, and on a grid of many kinds of hosts saves asking most of them.
+func (b *board) atBest(work float64, gr int, a *arrival) float64 {
+	takes := work * b.g.slow[gr]
+	start := a.low[b.g.where[gr]]
+	if b.idle.idle[gr] > start && !(b.idle.long[gr] >= takes && b.idle.until[gr] >= start+takes) {
+		start = b.idle.idle[gr]
+	}
+	return (start + takes) * (1 - slack)
+}
+
+// best is the place where t ends first, with what follows in each group added
+// if that is known; of equals the one that starts first.
+func (b *board) best(t int32, a *arrival, behind []float64) choice {
 	var best choice
-	least := math.Inf(1)
+	least, work := math.Inf(1), b.d.Tasks[t].Work
 	for gr := range b.g.groups {
+		more := 0.0
+		if behind != nil {
+			more = behind[gr]
+		}
+		if b.atBest(work, gr, a)+more > least {
+			continue
+		}
 		c, ok := b.in(t, int32(gr), a)
 		if !ok {
 			continue
 		}
-		if s := score(c); s < least || s == least && c.start < best.start {
+		if s := c.end + more; s < least || s == least && c.start < best.start {
 			best, least = c, s
 		}
 	}
 	return best
 }
-
-// earliest is the score of a choice that ends first.
-func earliest(c choice) float64 { return c.end }
 
 // put places t as chosen.
 func (b *board) put(t int32, c choice) {
@@ -142,7 +164,7 @@ func (b *board) put(t int32, c choice) {
 	host := b.hostOf(c.group, core)
 	b.slots[t] = Slot{int(host), int(core - b.g.core[host]), c.start, c.end}
 	// Even a task that takes no time parts the gap: nothing may run across it.
-	b.roots[c.group] = b.idle.use(b.roots[c.group], c.gap, c.start, c.end)
+	b.idle.use(c.group, c.gap, c.start, c.end)
 }
 
 // hostOf finds the host of a core among those of a group, whose cores rise with

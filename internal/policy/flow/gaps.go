@@ -17,30 +17,56 @@ type gap struct {
 	weight      uint32 // heap order of the treap
 }
 
-// gaps holds the idle times of all cores. Those of a group's cores form one
-// treap by start, which answers where a task could begin earliest in O(log n);
-// those of one core are linked as well, for questions about a single host.
+// gaps holds the idle times of all cores. Those of a group's cores form two
+// treaps by start, one of the gaps that end and one of those that do not; they
+// answer where a task could begin earliest in O(log n). What a group can offer
+// at best stands in flat arrays, so that most groups need not be asked. The gaps
+// of one core are linked as well, for questions about a single host.
 type gaps struct {
-	all  []gap
-	free []int32 // unused places in all
-	last []int32 // the last gap of each core
-	seed uint32
+	all   []gap
+	free  []int32 // unused places in all
+	last  []int32 // the last gap of each core
+	seed  uint32
+	pause []int32   // of each group, the gaps that end
+	tail  []int32   // and those that do not
+	idle  []float64 // when its first core is through
+	long  []float64 // the longest pause of each group
+	until []float64 // when its last pause ends
 }
 
-// newGaps makes every core idle for ever; roots are the treaps of the groups.
-func newGaps(g *Grid) (idle *gaps, roots []int32) {
-	idle = &gaps{last: make([]int32, g.Cores()), seed: 1}
-	roots = make([]int32, len(g.groups))
+// newGaps makes every core idle for ever.
+func newGaps(g *Grid) *gaps {
+	n := len(g.groups)
+	s := &gaps{last: make([]int32, g.Cores()), seed: 1, pause: make([]int32, n), tail: make([]int32, n),
+		idle: make([]float64, n), long: make([]float64, n), until: make([]float64, n)}
 	for i := range g.groups {
-		roots[i] = none
+		s.pause[i], s.tail[i] = none, none
 		for _, h := range g.groups[i].hosts {
 			for c := g.core[h]; c < g.core[h+1]; c++ {
-				n := idle.add(c, 0, math.Inf(1), none, none)
-				roots[i] = idle.insert(roots[i], n)
+				s.tail[i] = s.insert(s.tail[i], s.add(c, 0, math.Inf(1), none, none))
 			}
 		}
+		s.note(i)
 	}
-	return idle, roots
+	return s
+}
+
+// note brings what the group can offer at best up to date.
+func (s *gaps) note(group int) {
+	s.long[group], s.until[group] = -1, -1
+	if p := s.pause[group]; p != none {
+		s.long[group], s.until[group] = s.all[p].maxLen, s.all[p].maxEnd
+	}
+	n := s.tail[group]
+	for s.all[n].left != none {
+		n = s.all[n].left
+	}
+	s.idle[group] = s.all[n].start
+}
+
+// paused tells whether a pause of the group may be long enough.
+func (s *gaps) paused(group int32, ready, takes float64) bool {
+	return s.long[group] >= takes && s.until[group] >= ready+takes
 }
 
 // add makes a gap of a core between two others.
@@ -70,10 +96,10 @@ func (s *gaps) add(core int32, start, end float64, before, after int32) int32 {
 	return n
 }
 
-// use takes [start, end) out of gap n of the treap at root.
-func (s *gaps) use(root, n int32, start, end float64) int32 {
+// use takes [start, end) out of gap n of a group.
+func (s *gaps) use(group, n int32, start, end float64) {
 	x := s.all[n]
-	root = s.remove(root, n)
+	s.pull(group, n)
 	before, after := x.before, x.after
 	if before != none {
 		s.all[before].after = after
@@ -84,13 +110,30 @@ func (s *gaps) use(root, n int32, start, end float64) int32 {
 	s.free = append(s.free, n)
 	if x.start < start {
 		before = s.add(x.core, x.start, start, before, after)
-		root = s.insert(root, before)
+		s.enter(group, before)
 	}
 	if end < x.end {
-		n = s.add(x.core, end, x.end, before, after)
-		root = s.insert(root, n)
+		s.enter(group, s.add(x.core, end, x.end, before, after))
 	}
-	return root
+	s.note(int(group))
+}
+
+// treap is the one of the group that a gap belongs to.
+func (s *gaps) treap(group, n int32) *int32 {
+	if math.IsInf(s.all[n].end, 1) {
+		return &s.tail[group]
+	}
+	return &s.pause[group]
+}
+
+func (s *gaps) enter(group, n int32) {
+	root := s.treap(group, n)
+	*root = s.insert(*root, n)
+}
+
+func (s *gaps) pull(group, n int32) {
+	root := s.treap(group, n)
+	*root = s.remove(*root, n)
 }
 
 func (s *gaps) update(n int32) {
@@ -180,15 +223,29 @@ func (s *gaps) remove(root, n int32) int32 {
 	return root
 }
 
-// best is the gap of the treap in which a task of so many seconds, whose data
-// is there at ready, starts earliest. If several allow it to start at once, it
-// is the one that began last, which wastes least.
-func (s *gaps) best(root int32, ready, takes float64) (n int32, start float64) {
+// best is the gap of a group in which a task of so many seconds, whose data is
+// there at ready, starts earliest. If several allow it to start at once, it is
+// a pause rather than the end of a core, and the one that began last: that
+// wastes least.
+func (s *gaps) best(group int32, ready, takes float64) (n int32, start float64) {
+	if s.paused(group, ready, takes) {
+		n, start = s.first(s.pause[group], ready, takes)
+		if n != none && start <= max(ready, s.idle[group]) {
+			return n, start
+		}
+	}
+	return s.first(s.tail[group], ready, takes)
+}
+
+// first is the same within one treap; none if nothing fits.
+func (s *gaps) first(root int32, ready, takes float64) (n int32, start float64) {
 	if n = s.open(root, ready, ready+takes); n != none {
 		return n, ready
 	}
-	n = s.next(root, ready, takes)
-	return n, s.all[n].start
+	if n = s.next(root, ready, takes); n != none {
+		return n, s.all[n].start
+	}
+	return none, math.Inf(1)
 }
 
 // open is the last gap that has begun by ready and lasts until end.

@@ -29,8 +29,10 @@ type Grid struct {
 	sites  int
 	routes []Route // from site a to site b at a·sites + b; a to a: to another host of a
 	groups []group
-	in     []int32 // group of each host
-	site   []int32 // and its site and speed, close together in memory
+	where  []int32   // site of each group
+	slow   []float64 // seconds per second of work in each group
+	in     []int32   // group of each host
+	site   []int32   // and its site and speed, close together in memory
 	speed  []float64
 	core   []int32 // first core of each host, counted over all; one more than hosts
 }
@@ -73,6 +75,8 @@ func (g *Grid) group() {
 			at = int32(len(g.groups))
 			known[k] = at
 			g.groups = append(g.groups, group{kind: k})
+			g.where = append(g.where, int32(k.site))
+			g.slow = append(g.slow, 1/k.speed)
 		}
 		g.groups[at].hosts = append(g.groups[at].hosts, int32(h))
 		g.in[h], g.site[h], g.speed[h] = at, int32(host.Site), host.Speed

@@ -37,7 +37,7 @@ func heft(d *DAG, g *Grid) *Schedule {
 func inOrder(b *board, order []int32) *Schedule {
 	for _, t := range order {
 		b.arrive(t, &b.data)
-		b.put(t, b.best(t, &b.data, earliest))
+		b.put(t, b.best(t, &b.data, nil))
 	}
 	return b.schedule()
 }

@@ -86,8 +86,7 @@ func peft(d *DAG, g *Grid, o *optimistic) *Schedule {
 func aheadInOrder(b *board, order []int32, o *optimistic) *Schedule {
 	for _, t := range order {
 		b.arrive(t, &b.data)
-		row := o.of(t)
-		b.put(t, b.best(t, &b.data, func(c choice) float64 { return c.end + row[c.group] }))
+		b.put(t, b.best(t, &b.data, o.of(t)))
 	}
 	return b.schedule()
 }

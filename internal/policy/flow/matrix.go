@@ -125,6 +125,9 @@ func (m *matrix) look(c *candidate) {
 	}
 	best, second := math.Inf(1), math.Inf(1)
 	for gr := range m.b.g.groups {
+		if m.w == (Weights{1, 1}) && m.b.atBest(m.b.d.Tasks[c.task].Work, gr, data) > second {
+			continue
+		}
 		p, ok := m.b.in(c.task, int32(gr), data)
 		if !ok {
 			continue
