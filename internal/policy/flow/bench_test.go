@@ -2,6 +2,7 @@ package flow
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -27,6 +28,30 @@ func BenchmarkPlan100k(b *testing.B) {
 			b.ReportMetric(float64(m.Sys)/(1<<20), "MiB-sys")
 		})
 	}
+}
+
+// BenchmarkManyKinds is the same where no two hosts are alike.
+func BenchmarkManyKinds(b *testing.B) {
+	g := kinds(10, 100)
+	for name, d := range large(b) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := New(d, g, Options{Heuristics: []string{MinMin, MaxMin, Suffer, HEFT}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// kinds is a grid on which every host has a speed of its own.
+func kinds(clusters, each int) *Grid {
+	like := grid(clusters, each)
+	hosts := slices.Clone(like.Hosts)
+	for h := range hosts {
+		hosts[h].Speed *= 1 + float64(h*37%101)/200
+	}
+	return NewGrid(hosts, clusters, like.route)
 }
 
 // BenchmarkHeuristic shows what each costs alone.

@@ -28,9 +28,12 @@ func suffer(best, second float64) float64 {
 // looks is how many ready tasks are looked at again for each one that is
 // placed; with up to this many ready, the choice is exact. Above, values may be
 // a little old: completion times only grow, and slowly, as the grid fills. So
-// the whole heuristic takes a bounded number of looks beyond two a task.
+// the whole heuristic takes a bounded number of looks beyond a few a task.
 func looks(tasks, groups int) int {
-	const all = 100_000
+	const all, huge = 100_000, 4 << 20
+	if tasks*groups > huge {
+		return 1
+	}
 	return max(2, min(64, all/(tasks*groups)))
 }
 
@@ -124,8 +127,13 @@ func (m *matrix) look(c *candidate) {
 		m.b.arrive(c.task, data)
 	}
 	best, second := math.Inf(1), math.Inf(1)
-	for gr := range m.b.g.groups {
-		if m.w == (Weights{1, 1}) && m.b.atBest(m.b.d.Tasks[c.task].Work, gr, data) > second {
+	prune, work := m.w == (Weights{1, 1}), m.b.d.Tasks[c.task].Work
+	slow, where, low := m.b.g.slow, m.b.g.where, data.low
+	for gr, idle := range m.b.idle.idle {
+		// The test of board.atBest, written out: it is most of the work where
+		// hosts are of many kinds.
+		takes, start := work*slow[gr], low[where[gr]]
+		if prune && (max(start, idle)+takes)*(1-slack) > second && m.b.atBest(work, gr, data) > second {
 			continue
 		}
 		p, ok := m.b.in(c.task, int32(gr), data)
