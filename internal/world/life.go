@@ -70,7 +70,7 @@ func (w *World) run(j *Job, now core.Time) {
 	j.started = now
 	j.attempts++
 	j.tries = 0
-	j.pace.resized(now, 0)
+	j.pace.begun(now, j.attempts == 1)
 	for _, p := range j.parts {
 		if p.cluster.spec.Managed {
 			p.cluster.waiting -= p.size

@@ -14,6 +14,13 @@ type pace struct {
 	start float64   // done then
 	size  int       // to which rate belongs
 	rate  float64   // of work per second; 0 while unmeasured
+	blind bool      // it began with an unknown part of its work done
+}
+
+// begun notes that an attempt runs from now on. Only of the first is it known
+// that it begins at the beginning: a later one may resume from a checkpoint.
+func (p *pace) begun(now core.Time, first bool) {
+	*p = pace{at: now, from: now, size: p.size, rate: p.rate, blind: !first}
 }
 
 // resized notes that the job runs at another size from now on.
@@ -26,7 +33,12 @@ func (p *pace) resized(now core.Time, done float64) {
 // p.from, and teaches the program's scaling.
 func (p *pace) report(now core.Time, done float64, size int, s *Scaling) {
 	if s == nil || done < p.done || done > 1 || math.IsNaN(done) {
-		return // rigid, or restarted from an older checkpoint, or nonsense
+		return // rigid, or nonsense
+	}
+	if p.blind { // what was done before does not measure the speed
+		p.blind = false
+		p.resized(now, done)
+		return
 	}
 	p.at, p.done = now, done
 	dt := now.Sub(p.from).Seconds()

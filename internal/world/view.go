@@ -85,7 +85,31 @@ func (v View) Widest() (widest, total int) {
 }
 
 // SomebodyFits reports whether a job that waits to be placed could use what is
-// free in the cluster.
+// free in the cluster. Of those whom its size suits it asks the first few only
+// whether they may run there: a queue full of jobs for other clusters must not
+// be walked through at every step.
 func (v View) SomebodyFits(c *Cluster) bool {
-	return v.world.NextCandidate(nil, v.Room(c), 0) != nil
+	const few = 8
+	room := v.Room(c)
+	var j *Job
+	for range few {
+		if j = v.world.NextCandidate(j, room, 0); j == nil {
+			return false
+		}
+		if j.notBefore <= v.Now && c.meetsSome(j.spec) {
+			return true
+		}
+	}
+	return false
+}
+
+// meetsSome reports whether the cluster meets the requirements of some
+// component of the job.
+func (c *Cluster) meetsSome(spec *core.Job) bool {
+	for i := range spec.Components {
+		if c.Meets(&spec.Components[i]) {
+			return true
+		}
+	}
+	return false
 }

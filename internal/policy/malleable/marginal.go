@@ -174,8 +174,9 @@ func leftOver(c *world.Cluster, free int, dst []Offer) []Offer {
 // Shrink takes from whom it hurts least: the processors above the minima, less
 // those needed, are given out anew.
 func (Marginal) Shrink(v world.View, c *world.Cluster, need int, dst []Offer) []Offer {
-	list := candidates(v, c.Shrinkable(), (*world.Part).Min)
-	pour(list, c.Reclaimable()-min(need, c.Reclaimable()))
+	parts, reclaimable := others(v, c)
+	list := candidates(v, parts, (*world.Part).Min)
+	pour(list, reclaimable-min(need, reclaimable))
 	return shrinks(list, dst)
 }
 
