@@ -59,8 +59,8 @@ func (e *Engine) tryPlace(j *world.Job) (core.Reason, bool) {
 }
 
 // plan turns choices into parts. Processors are held at once where nothing has
-// to be staged or the cluster can reserve; otherwise they are claimed shortly
-// before the estimated start.
+// to be staged or the cluster can reserve, and where others were shrunk for
+// them; otherwise they are claimed shortly before the estimated start.
 func (e *Engine) plan(j *world.Job, choices []place.Choice, why core.Reason) {
 	spec := j.Spec()
 	epoch := j.Epoch() + 1
@@ -72,7 +72,7 @@ func (e *Engine) plan(j *world.Job, choices []place.Choice, why core.Reason) {
 			Cluster: ch.Cluster, N: ch.Size, Min: ch.Min, Max: ch.Max, Why: why}
 		switch {
 		case c.Managed(): // its own queue sees to it
-		case !missing || claimAt == e.now || c.Reserves():
+		case !missing || claimAt == e.now || c.Reserves() || c.ReclaimFor() == spec.ID:
 			ev.Procs = c.Choose(ch.Size, nil)
 		default:
 			ev.When = claimAt
