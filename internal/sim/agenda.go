@@ -7,7 +7,6 @@ type entry struct {
 	at      core.Time
 	order   uint64 // kind first, then order of entering: what happens first within an instant
 	job     core.JobID
-	part    int32  // of the job
 	version uint32 // of the task: an entry of an old version is void
 }
 
@@ -20,7 +19,6 @@ const (
 	backgroundEnds
 	hostChanges
 	linkChanges
-	claimExpires
 	backgroundComes
 	jobArrives
 	progressDue

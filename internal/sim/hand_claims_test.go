@@ -51,6 +51,16 @@ func TestWhatIsBroughtForAPlacementThatIsGivenUpNoLongerUsesTheLink(t *testing.T
 	}
 }
 
+func TestWhatOthersWereShrunkForIsHeldWhileFilesAreBrought(t *testing.T) {
+	a := &app.App{Name: "a", Speedup: app.Linear{}, Resize: 100 * second}
+	p := play(t, Config{Platform: gridOf(t, storeAndWork), Engine: policies(engine.PWA, "fpsma")},
+		reads(elastic(0, 2, 4, a, 4000), nil, work), reads(rigid(500, 1, 5), files(3), work))
+	// At 500 s it has done 2000 of 4000. It has 3 from 600 s on and 4 again 100 s
+	// after the other is over: until 565.01 s it stood still anyway.
+	p.same("sizes", p.sizes(1), "0 4, 500 -1, 565.01 +1")
+	p.times([2]float64{0, 1165.01}, [2]float64{560.01, 565.01})
+}
+
 // users is the streams of local users only.
 func users(jobs ...BackgroundJob) *Disturbances { return &Disturbances{Background: inTurn(jobs...)} }
 

@@ -127,13 +127,13 @@ func TestACoAllocatedMalleableJobGrowsAndShrinksClusterByCluster(t *testing.T) {
 	p.times([2]float64{0, 97}, [2]float64{20, 50}, [2]float64{30, 70})
 }
 
-func TestACoAllocatedPowersOfTwoJobIsNotShrunkBelowThePartsMinimum(t *testing.T) {
+func TestACoAllocatedPowersOfTwoJobLetsIdleWhatItCannotUse(t *testing.T) {
 	a := &app.App{Name: "ft", Speedup: app.Linear{}, Accept: app.PowersOfTwo}
 	job := elastic(0, 1, 1, a, 800)
 	job.Spec.Components = []core.Component{{Min: 1, Max: 4, Initial: 4, Clusters: []core.ClusterID{0}}, {Min: 1, Max: 4, Initial: 4, Clusters: []core.ClusterID{1}}}
 	p := play(t, Config{Platform: clustersOf(t, 4, 4), Engine: policies(engine.PWA, "fpsma")}, job, reads(rigid(10, 3, 30), nil, 0))
-	// Of 8 it could go to 4 only by giving up all of a part: it is stopped. It
-	// goes on with 1 and 4, of which it uses 4, and with 8 from 40 s on.
-	p.same("sizes", p.sizes(1), "0 8, 10 5, 40 +3")
+	// Of 8 it could get to 4 only by giving up all of a part. It runs on 5, of
+	// which it uses 4, until 40 s: 80, 120 and 600 by 8.
+	p.same("sizes", p.sizes(1), "0 8, 10 -3, 40 +3")
 	p.times([2]float64{0, 115}, [2]float64{10, 40})
 }

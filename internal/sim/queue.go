@@ -13,13 +13,28 @@ const partsPerJob = 1 << 20
 
 func queueID(id core.JobID, part int) int64 { return int64(id)*partsPerJob + int64(part) }
 
-// enqueue hands a part to the cluster's own queue.
+// enqueue hands a part to the cluster's own queue. Several parts of a job in one
+// cluster are one request: if its queue started them one by one, jobs would
+// hold some of their parts and wait for each other's.
 func (s *Simulator) enqueue(t *task, c *core.Command) {
-	p := t.part(c.Part)
-	st := s.sites[c.Cluster]
-	p.cluster, p.size, p.queued, p.starts = c.Cluster, c.N, true, c.Kind == core.Start
-	st.touched = true
-	job := localq.Job{ID: queueID(c.Job, c.Part), Procs: c.N, Estimate: s.estimate(t, st)}
+	p, st := t.part(c.Part), s.sites[c.Cluster]
+	p.cluster, p.size, p.starts = c.Cluster, c.N, c.Kind == core.Start
+	job := localq.Job{Procs: c.N, Estimate: s.estimate(t, st)}
+	if !p.starts { // it may hold its processors for a while before the program runs
+		job.Estimate = time.Duration(core.Time(job.Estimate).Add(s.cfg.Engine.ClaimGrace))
+	}
+	lead := c.Part
+	for i := range t.parts[:c.Part] {
+		if q := &t.parts[i]; q.cluster == c.Cluster {
+			lead = min(lead, i)
+			job.Procs += q.size
+		}
+	}
+	job.ID = queueID(c.Job, lead)
+	if lead < c.Part {
+		st.queue.Cancel(s.now, job.ID)
+	}
+	t.parts[lead].queued, st.touched = true, true
 	// The engine never hands over what cannot run: an error would be its mistake.
 	if err := st.queue.Submit(s.now, job); err != nil {
 		panic("sim: " + err.Error())
@@ -64,27 +79,22 @@ func (s *Simulator) startQueued(st *site) {
 			s.foreignStarts(q)
 			continue
 		}
-		t, part := s.tasks[core.JobID(q/partsPerJob)], int(q%partsPerJob)
-		if t.parts[part].starts {
+		t, lead := s.tasks[core.JobID(q/partsPerJob)], int(q%partsPerJob)
+		if t.parts[lead].starts {
 			s.run(t)
 		} else {
-			s.claimedInQueue(t, part)
+			s.claimedInQueue(t, t.parts[lead].cluster)
 		}
 		s.drain()
 	}
 }
 
-// shortestClaim is how long a claim lasts at least, however short the job.
-const shortestClaim = time.Minute
-
-// claimedInQueue tells that a cluster's own queue has given one part of several
-// its processors. It does not give them for ever: if the others have not got
-// theirs by the time at which the job said it would be over, the claim is lost.
-// So two jobs that wait for each other, each in the queue that the other has
-// passed, do not wait for ever.
-func (s *Simulator) claimedInQueue(t *task, part int) {
-	id := t.job.Spec.ID
-	lasts := max(shortestClaim, s.estimate(t, s.sites[t.parts[part].cluster]))
-	s.agenda.add(s.now.Add(lasts), claimExpires, entry{job: id, version: t.version, part: int32(part)})
-	s.tell(core.Input{Kind: core.Claimed, Job: id, Epoch: t.epoch, Part: part})
+// claimedInQueue tells that a job has its processors in a cluster, while those
+// in others may still be waited for.
+func (s *Simulator) claimedInQueue(t *task, c core.ClusterID) {
+	for i := range t.parts {
+		if t.parts[i].cluster == c {
+			s.tell(core.Input{Kind: core.Claimed, Job: t.job.Spec.ID, Epoch: t.epoch, Part: i})
+		}
+	}
 }

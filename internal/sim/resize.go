@@ -50,11 +50,16 @@ func (s *Simulator) grow(t *task, c *core.Command) int {
 }
 
 // shrink takes from a part what the program gives up of what it is asked for,
-// and what it cannot use then.
+// and what it cannot use then. A program in several clusters may not get to a
+// size that it can use by what it has in this one: it gives what it must and
+// lets the rest idle.
 func (s *Simulator) shrink(t *task, c *core.Command) (accepted, also int) {
 	p := &t.parts[c.Part]
 	spare := p.size - s.eng.World().Job(c.Job).Part(c.Part).Min()
 	accepted, also = t.job.App.Accept.Shrink(t.size(), -c.N, t.size()-spare)
+	if must := min(-c.N, spare); c.Mandatory && len(t.parts) > 1 && accepted < must {
+		accepted, also = must, 0
+	}
 	s.drop(p, accepted+also)
 	return accepted, also
 }

@@ -53,14 +53,13 @@ type Simulator struct {
 	starts    []int64
 
 	// To notice when nothing will happen any more.
-	running int  // tasks
-	quiet   int  // instants since a job came, began to run, or was over
-	limited bool // some job fails after so many tries to place it
+	running int // tasks
+	quiet   int // instants since a job came, began to run, or was over
 }
 
 // New builds the grid of a simulation.
 func New(cfg Config) (*Simulator, error) {
-	s := &Simulator{cfg: cfg, tasks: map[core.JobID]*task{}, wake: core.Never, limited: cfg.MaxTries > 0}
+	s := &Simulator{cfg: cfg, tasks: map[core.JobID]*task{}, wake: core.Never}
 	for i := range cfg.Platform.Clusters {
 		c := cfg.Platform.Clusters[i]
 		if cfg.Local != nil {
@@ -152,15 +151,10 @@ func (s *Simulator) happen(e *entry) {
 		if t := s.tasks[e.job]; !s.void(e) {
 			s.tell(core.Input{Kind: core.Progress, Job: e.job, Epoch: t.epoch, Done: t.progress.Done(s.now)})
 		}
-	case claimExpires:
-		if t := s.tasks[e.job]; !s.void(e) {
-			s.tell(core.Input{Kind: core.ClaimLost, Job: e.job, Epoch: t.epoch, Part: int(e.part)})
-		}
 	case jobArrives:
 		t := s.coming
 		s.tasks[t.job.Spec.ID] = t
 		s.quiet = 0
-		s.limited = s.limited || t.job.Spec.MaxTries > 0
 		s.expectNext()
 		s.tell(core.Input{Kind: core.Submit, Job: t.job.Spec.ID, Spec: &t.job.Spec})
 	default:
@@ -171,7 +165,7 @@ func (s *Simulator) happen(e *entry) {
 // void reports whether an entry is about a state of its job that is past.
 func (s *Simulator) void(e *entry) bool {
 	switch e.kind() {
-	case jobEnds, progressDue, claimExpires:
+	case jobEnds, progressDue:
 		t := s.tasks[e.job]
 		return t == nil || t.version != e.version
 	}
@@ -233,8 +227,8 @@ func (s *Simulator) forget(id core.JobID) {
 }
 
 // How many instants may pass without anything happening to a job before those
-// that wait are given up: few if only the engine's own period and polls that
-// find nothing new are ahead, many if local users come and go, or hosts.
+// that wait are given up: few if only polls that find nothing new are ahead,
+// many if the engine waits for something, or local users come and go, or hosts.
 const (
 	patience     = 1_000
 	longPatience = 1_000_000
@@ -252,7 +246,7 @@ func (s *Simulator) stuck() bool {
 // moreToCome reports whether anything is ahead besides a look at what has not
 // changed.
 func (s *Simulator) moreToCome() bool {
-	if s.net.next() != core.Never || s.limited && s.wake != core.Never {
+	if s.wake != core.Never || s.net.next() != core.Never {
 		return true
 	}
 	for i := range s.agenda.heap {

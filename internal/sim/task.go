@@ -26,7 +26,7 @@ type taskPart struct {
 	cluster core.ClusterID
 	size    int
 	procs   core.ProcSet // that it holds; in a cluster with a queue of its own we do not know which
-	queued  bool         // known to the cluster's own queue
+	queued  bool         // known to the cluster's own queue, with the later ones of the task there
 	starts  bool         // if the queue starts it, the program runs; else a part of several is claimed
 	files   int          // still on their way
 }

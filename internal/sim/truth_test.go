@@ -70,7 +70,7 @@ func (s *Simulator) taskTruth(t *task, users []map[int32]string, queued []int) e
 		if err := use(users[p.cluster], p.procs, fmt.Sprintf("job %d", id)); err != nil {
 			return err
 		}
-		if p.queued {
+		if s.sites[p.cluster].queue != nil {
 			queued[p.cluster] += p.size
 		}
 		switch {
