@@ -13,6 +13,9 @@ func (e *Engine) makeRoom() {
 	if head == nil || e.cfg.Malleable == nil || max(head.NotBefore(), head.RoomAfter()) > e.now || e.reclaimingFor(head.Spec().ID) {
 		return
 	}
+	if head.JustSaved(e.now) {
+		return // it was stopped to make room: the two would go on stopping each other
+	}
 	spec := head.Spec()
 	v := e.view(spec.ID)
 	v.Reclaim = true

@@ -79,6 +79,12 @@ func (j *Job) Attempts() int { return j.attempts }
 // Losses is how many attempts were lost through no fault of the job.
 func (j *Job) Losses() int { return j.losses }
 
+// JustSaved reports whether the job has been stopped at this very moment, saved
+// itself, and waits to be placed again.
+func (j *Job) JustSaved(now core.Time) bool {
+	return j.state == core.Resuming && j.since == now && j.attempts > j.losses
+}
+
 // Submitted is when the job became known.
 func (j *Job) Submitted() core.Time { return j.submitted }
 
