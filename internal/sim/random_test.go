@@ -124,7 +124,7 @@ func (s situation) workload(r *rand.Rand, p *platform.Platform) *jobList {
 			j.Spec.Deadline = j.Submit.Add(time.Duration(1 + r.IntN(300)))
 		}
 		for range 1 + r.IntN(3) {
-			j.Spec.Components = append(j.Spec.Components, s.component(r, &j, p))
+			j.Spec.Components = append(j.Spec.Components, s.component(r, j.Spec.Kind, p))
 			if !s.parts {
 				break
 			}
@@ -134,14 +134,12 @@ func (s situation) workload(r *rand.Rand, p *platform.Platform) *jobList {
 	return listOf(list...)
 }
 
-// component draws sizes that the program can use, as those of scenario files
-// are.
-func (s situation) component(r *rand.Rand, j *workload.Job, p *platform.Platform) core.Component {
-	c := core.Component{Min: j.App.Accept.Usable(1 + r.IntN(4))}
+func (s situation) component(r *rand.Rand, kind core.Kind, p *platform.Platform) core.Component {
+	c := core.Component{Min: 1 + r.IntN(4)}
 	c.Max = c.Min
-	if j.Spec.Kind != core.Rigid {
+	if kind != core.Rigid {
 		c.Max += r.IntN(8)
-		c.Initial = j.App.Accept.Usable(pick(r, 0, 0, c.Min, c.Max))
+		c.Initial = pick(r, 0, 0, c.Min, c.Max)
 	}
 	for f := range core.FileID(3) {
 		if r.IntN(6) == 0 {
