@@ -50,8 +50,8 @@ const (
 	fading      = 0.97 // of old errors with each measurement: programs change
 	fewJobs     = 8    // over which means reach back
 	known       = 16   // measurements after which only surprises teach
-	useless     = 0.03 // exponent of size below which speed does not rise
-	useful      = 0.1  // from which on it does after all
+	useless     = 0.1  // exponent of size below which speed does not rise
+	useful      = 0.3  // from which on it does after all
 	surprise    = 0.03 // relative error of the best curve from which on they do
 )
 

@@ -25,7 +25,7 @@ const (
 	worthMoving = 0.01
 	// keptBack is the part of a cluster that is not given to those who gain
 	// nothing by it where it could not be taken back from them.
-	keptBack = 0.25
+	keptBack = 0.4
 )
 
 // candidate is a part that may get processors.
