@@ -144,11 +144,11 @@ func (s *Simulator) instant(t core.Time) {
 func (s *Simulator) happen(e *entry) {
 	switch e.kind() {
 	case jobEnds:
-		if !s.void(e) {
-			s.end(s.tasks[e.job])
+		if t := s.current(e); t != nil {
+			s.end(t)
 		}
 	case progressDue:
-		if t := s.tasks[e.job]; !s.void(e) {
+		if t := s.current(e); t != nil {
 			s.tell(core.Input{Kind: core.Progress, Job: e.job, Epoch: t.epoch, Done: t.progress.Done(s.now)})
 		}
 	case jobArrives:
@@ -162,14 +162,18 @@ func (s *Simulator) happen(e *entry) {
 	}
 }
 
-// void reports whether an entry is about a state of its job that is past.
-func (s *Simulator) void(e *entry) bool {
-	switch e.kind() {
-	case jobEnds, progressDue:
-		t := s.tasks[e.job]
-		return t == nil || t.version != e.version
+// current is the task that an entry is about, nil if what it is about is past.
+func (s *Simulator) current(e *entry) *task {
+	if t := s.tasks[e.job]; t != nil && t.version == e.version {
+		return t
 	}
-	return false
+	return nil
+}
+
+// void reports whether an entry will bring about nothing.
+func (s *Simulator) void(e *entry) bool {
+	k := e.kind()
+	return (k == jobEnds || k == progressDue) && s.current(e) == nil
 }
 
 // expectNext takes the next job from the source.
