@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/platform"
 	"github.com/godwit-hpc/godwit/internal/policy/flow"
+	"github.com/godwit-hpc/godwit/internal/progress"
 	"github.com/godwit-hpc/godwit/internal/wfformat"
 	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
@@ -94,7 +95,7 @@ func nobody(file string, d *flow.DAG, err error) error {
 	t := d.Tasks[e.Task]
 	var needs []string
 	if t.Memory > 0 {
-		needs = append(needs, thousands(t.Memory)+" bytes of memory")
+		needs = append(needs, progress.Thousands(t.Memory)+" bytes of memory")
 	}
 	if t.Cores > 1 {
 		needs = append(needs, plural(int64(t.Cores), "core"))

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/progress"
 	"github.com/godwit-hpc/godwit/internal/sim/runlog"
 )
 
@@ -39,7 +40,7 @@ func (t *rows) write(b *strings.Builder) {
 
 // summaryTable is the results of one run for people.
 func summaryTable(b *strings.Builder, r *simReport) {
-	fmt.Fprintf(b, "%s on %s (%s processors)\n", r.Title, r.Platform, thousands(int64(r.Procs)))
+	fmt.Fprintf(b, "%s on %s (%s processors)\n", r.Title, r.Platform, progress.Thousands(int64(r.Procs)))
 	var t rows
 	t.add("policy", "%s, placement %s, seed %d", r.policy(), r.Place, r.Seed)
 	t.add("jobs", "%s", r.jobCounts())
@@ -54,7 +55,7 @@ func summaryTable(b *strings.Builder, r *simReport) {
 	t.add("utilisation", "%s", percent(r.Utilization))
 	t.add("size of a job", "%s in the mean, %s at its largest", digits(r.MeanSize), digits(r.MaxSizeMean))
 	if r.Malleable != runlog.None {
-		t.add("changes of size", "%s grown, %s shrunk", thousands(int64(r.GrowOps)), thousands(int64(r.ShrinkOps)))
+		t.add("changes of size", "%s grown, %s shrunk", progress.Thousands(int64(r.GrowOps)), progress.Thousands(int64(r.ShrinkOps)))
 	}
 	did := "simulated"
 	if r.Verified != nil {
@@ -69,12 +70,12 @@ func summaryTable(b *strings.Builder, r *simReport) {
 
 // jobCounts says what became of the jobs.
 func (r *simReport) jobCounts() string {
-	text := thousands(int64(r.Completed)) + " completed"
+	text := progress.Thousands(int64(r.Completed)) + " completed"
 	if r.Failed > 0 {
-		text += ", " + thousands(int64(r.Failed)) + " failed"
+		text += ", " + progress.Thousands(int64(r.Failed)) + " failed"
 	}
 	if r.Unplaced > 0 {
-		text += ", " + thousands(int64(r.Unplaced)) + " never placed"
+		text += ", " + progress.Thousands(int64(r.Unplaced)) + " never placed"
 	}
 	return text
 }
@@ -89,7 +90,7 @@ type column struct {
 }
 
 func compareColumns() []column {
-	count := func(x float64) string { return thousands(int64(x)) }
+	count := func(x float64) string { return progress.Thousands(int64(x)) }
 	return []column{
 		{"completed", 1, func(r *simReport) float64 { return float64(r.Completed) }, count},
 		{"response", -1, func(r *simReport) float64 { return r.MeanResponseS }, seconds},
@@ -109,7 +110,7 @@ func compareColumns() []column {
 func compareTable(b *strings.Builder, reports []*simReport) {
 	first := reports[0]
 	fmt.Fprintf(b, "%s on %s (%s processors), %s, placement %s, seed %d\n\n", first.Title, first.Platform,
-		thousands(int64(first.Procs)), plural(int64(first.Jobs), "job"), first.Place, first.Seed)
+		progress.Thousands(int64(first.Procs)), plural(int64(first.Jobs), "job"), first.Place, first.Seed)
 	columns := compareColumns()
 	if allCompleted(reports) {
 		columns = columns[1:]

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/progress"
 )
 
 // digits writes a number with three significant digits or all before the
@@ -14,7 +16,7 @@ func digits(x float64) string {
 	case size == 0:
 		return "0"
 	case size >= 100:
-		return thousands(int64(math.Round(x)))
+		return progress.Thousands(int64(math.Round(x)))
 	case size >= 10:
 		return strconv.FormatFloat(x, 'f', 1, 64)
 	case size >= 1:
@@ -23,24 +25,11 @@ func digits(x float64) string {
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
-// thousands writes n with commas: 28,480.
-func thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
-
 func plural(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return thousands(n) + " " + noun + "s"
+	return progress.Thousands(n) + " " + noun + "s"
 }
 
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 1, 64) + " %" }
@@ -69,9 +58,9 @@ func twoUnits(s, large float64, largeName string, small float64, smallName strin
 	n := int64(math.Round(s / small))
 	per := int64(large / small)
 	if n%per == 0 {
-		return fmt.Sprintf("%s %s", thousands(n/per), largeName)
+		return fmt.Sprintf("%s %s", progress.Thousands(n/per), largeName)
 	}
-	return fmt.Sprintf("%s %s %d %s", thousands(n/per), largeName, n%per, smallName)
+	return fmt.Sprintf("%s %s %d %s", progress.Thousands(n/per), largeName, n%per, smallName)
 }
 
 // rate is how many of n there were in a second, to two digits: more would
@@ -79,5 +68,5 @@ func twoUnits(s, large float64, largeName string, small float64, smallName strin
 func rate(n int, s float64) string {
 	x := float64(n) / math.Max(s, time.Microsecond.Seconds())
 	unit := math.Pow(10, math.Max(0, math.Floor(math.Log10(math.Max(x, 1)))-1))
-	return thousands(int64(math.Round(x/unit) * unit))
+	return progress.Thousands(int64(math.Round(x/unit) * unit))
 }

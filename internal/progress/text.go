@@ -24,9 +24,9 @@ func (l *Line) text(done int64, elapsed time.Duration) string {
 		parts = append(parts,
 			// Rounded down: 100 % is said only when it is true.
 			fmt.Sprintf("%d %%", int(share)),
-			fmt.Sprintf("%s of %s %s", thousands(done), thousands(l.total), l.unit))
+			fmt.Sprintf("%s of %s %s", Thousands(done), Thousands(l.total), l.unit))
 	} else {
-		parts = append(parts, fmt.Sprintf("%s %s", thousands(done), l.unit))
+		parts = append(parts, fmt.Sprintf("%s %s", Thousands(done), l.unit))
 	}
 	if rate > 0 {
 		parts = append(parts, perSecond(rate))
@@ -42,7 +42,7 @@ func perSecond(rate float64) string {
 	if rate < 10 {
 		return strconv.FormatFloat(rate, 'f', 1, 64) + "/s"
 	}
-	return thousands(int64(rate+0.5)) + "/s"
+	return Thousands(int64(rate+0.5)) + "/s"
 }
 
 // remaining rounds up to whole seconds, so that it never promises too much,
@@ -66,8 +66,8 @@ func remaining(seconds float64) string {
 	}
 }
 
-// thousands writes n with commas: 28,480.
-func thousands(n int64) string {
+// Thousands writes n with commas: 28,480.
+func Thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	sign := ""
 	if n < 0 {
