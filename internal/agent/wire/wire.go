@@ -1,0 +1,153 @@
+// Package wire is what broker and agent say to each other: the attempt an agent
+// is started with, the messages it sends, the orders it gets. Messages that
+// matter carry a number and are kept by the agent until the broker, having made
+// them durable, acknowledges that number; a message may therefore arrive again,
+// never out of order. It must not know how either side works.
+package wire
+
+import (
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+)
+
+// Attempt is one attempt to run a job: all that an agent needs to know to run
+// it to its end even if it never reaches the broker. The driver writes it to
+// attempt.json in the attempt's folder.
+type Attempt struct {
+	Job     core.JobID  `json:"job"`
+	Epoch   core.Epoch  `json:"epoch"`
+	Mark    string      `json:"mark"` // of every process of the attempt; not to be guessed
+	Cluster string      `json:"cluster"`
+	Spec    jobfile.Job `json:"spec"`
+	Index   int         `json:"index,omitempty"` // of an array job
+
+	Procs  int     `json:"procs"`
+	CPUs   []int   `json:"cpus,omitempty"` // it may run on these; nil: any
+	Speed  float64 `json:"speed"`          // of this cluster, relative to the reference host
+	Broker string  `json:"broker"`         // path of its socket
+	Nice   int     `json:"nice,omitempty"`
+
+	Work  string  `json:"work,omitempty"`  // tree in the depot: the work folder at submission
+	Saved []Saved `json:"saved,omitempty"` // checkpoints to continue from, newest first; the first sound one is used
+	Every Every   `json:"every"`
+
+	Deadline core.Time     `json:"deadline,omitempty"` // by the broker's clock
+	Now      core.Time     `json:"now"`                // by the broker's clock, when this was written
+	Need     []float64     `json:"need,omitempty"`     // quantiles (see core.Levels) of the CPU seconds the whole job needs on the reference host; nil: unknown
+	Used     float64       `json:"used,omitempty"`     // CPU seconds (reference) earlier attempts put in that were not lost
+	Elapsed  time.Duration `json:"elapsed,omitempty"`  // wall time of earlier attempts
+	// Sandbox says what is known of running this program in the sandbox: how
+	// many times longer it takes. 0: not known.
+	SandboxCost float64  `json:"sandboxCost,omitempty"`
+	CPUFeatures []string `json:"cpuFeatures,omitempty"` // shared by all clusters; nil: not to be masked
+}
+
+// Every is how often things are done.
+type Every struct {
+	Sample time.Duration `json:"sample"` // default 2 s
+}
+
+// Saved is a checkpoint that is safe in the depot.
+type Saved struct {
+	N      int           `json:"n"`     // counts the checkpoints of the job
+	Epoch  core.Epoch    `json:"epoch"` // of the attempt that made it
+	Method string        `json:"method"`
+	At     core.Time     `json:"at"`
+	Image  string        `json:"image,omitempty"` // tree in the depot; "" if the method has none
+	Work   string        `json:"work"`            // tree in the depot: the work folder at that moment
+	Out    int64         `json:"out"`             // bytes of stdout and stderr written until then
+	Err    int64         `json:"err"`
+	Used   float64       `json:"used"`           // CPU seconds (reference) put in until then
+	Done   float64       `json:"done,omitempty"` // progress reported until then
+	Bytes  int64         `json:"bytes"`          // of image and work folder
+	Moved  int64         `json:"moved"`          // that had to be sent
+	Frozen time.Duration `json:"frozen"`         // how long the program stood still
+	Took   time.Duration `json:"took"`           // until it was safe
+}
+
+// Kind says what a message or an order is.
+type Kind string
+
+// What an agent tells the broker.
+const (
+	Hello      Kind = "hello"     // first on every connection: Job, Epoch, Mark
+	Running    Kind = "running"   // the program runs: Method, Why
+	Status     Kind = "status"    // only while somebody watches; not numbered
+	Output     Kind = "output"    // Stream, Offset, Data
+	Ask        Kind = "ask"       // the deadline is in danger: Stay
+	Checkpoint Kind = "saved"     // Saved
+	NotSaved   Kind = "not-saved" // a save that was ordered or due failed: Why
+	Left       Kind = "left"      // stopped as ordered; Saved unless it starts from the beginning
+	StaysOn    Kind = "stays-on"  // could not be stopped as ordered and runs on: Why
+	Ended      Kind = "ended"     // Code, Why, Result, Spent
+	Lost       Kind = "lost"      // the attempt was lost through no fault of the program: Why
+	Note       Kind = "note"      // for explain: Entry
+)
+
+// What the broker tells an agent.
+const (
+	Ack    Kind = "ack"    // all messages up to Seq are durable
+	Stop   Kind = "stop"   // save, leave: answered by Left, StaysOn, Ended or Lost
+	Save   Kind = "save"   // answered by Checkpoint or NotSaved
+	Kill   Kind = "kill"   // end everything; no answer but the end of the connection
+	Watch  Kind = "watch"  // send Status every Every; 0: no more
+	Answer Kind = "answer" // to Ask: Why; the agent asks again only when things got worse, or after a while
+)
+
+// Message is one frame from agent to broker.
+type Message struct {
+	Seq   uint64     `json:"seq,omitempty"`
+	Kind  Kind       `json:"kind"`
+	Job   core.JobID `json:"job,omitempty"`
+	Epoch core.Epoch `json:"epoch,omitempty"`
+	Mark  string     `json:"mark,omitempty"`
+
+	Method string  `json:"method,omitempty"`
+	Why    string  `json:"why,omitempty"`
+	Stream int     `json:"stream,omitempty"` // 1 stdout, 2 stderr
+	Offset int64   `json:"offset,omitempty"`
+	Data   []byte  `json:"data,omitempty"`
+	Saved  *Saved  `json:"saved,omitempty"`
+	State  *Vitals `json:"state,omitempty"`
+	Code   int     `json:"code,omitempty"`
+	Result string  `json:"result,omitempty"` // tree in the depot: what the work folder held at the end
+	Entry  *Entry  `json:"entry,omitempty"`
+}
+
+// Vitals is how a job is doing.
+type Vitals struct {
+	CPU      float64   `json:"cpu_s"`  // of this attempt, seconds on this host
+	Used     float64   `json:"used_s"` // of the whole job, reference seconds
+	Wall     float64   `json:"wall_s"` // of this attempt
+	Share    float64   `json:"share"`  // CPU share now, of the processors asked for
+	Mean     float64   `json:"mean_share"`
+	Memory   int64     `json:"memory"`
+	Read     int64     `json:"read"`
+	Written  int64     `json:"written"`
+	Done     float64   `json:"done"`             // part of the work done, 0 to 1; -1 if unknown
+	Left     []float64 `json:"left,omitempty"`   // quantiles (core.Levels) of the remaining wall seconds here; nil if unknown
+	Chance   float64   `json:"chance"`           // of meeting the deadline here; -1 if unknown
+	Model    string    `json:"model,omitempty"`  // what predicts: cpu, io, steps
+	SaveCost float64   `json:"save_s,omitempty"` // expected seconds to save, move and restore
+	Method   string    `json:"method,omitempty"`
+}
+
+// Order is one frame from broker to agent.
+type Order struct {
+	Kind  Kind          `json:"kind"`
+	Seq   uint64        `json:"seq,omitempty"`
+	Every time.Duration `json:"every,omitempty"`
+	By    core.Time     `json:"by,omitempty"`
+	Why   string        `json:"why,omitempty"`
+}
+
+// Entry is one line of explain.
+type Entry struct {
+	At     core.Time      `json:"at"`
+	Kind   string         `json:"kind"` // place, method, predict, ask, decide, checkpoint, move, end …
+	Choice string         `json:"choice"`
+	Why    string         `json:"why"`
+	Inputs map[string]any `json:"inputs,omitempty"`
+}
