@@ -1,0 +1,55 @@
+package store
+
+import (
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+)
+
+// Job is a job as its user sees it. Fields may be added: what an older version
+// wrote lacks them.
+type Job struct {
+	ID        core.JobID   `json:"-"` // the short number
+	Unique    string       `json:"-"`
+	User      string       `json:"-"`
+	Submitted core.Time    `json:"-"`
+	Parent    core.JobID   `json:"-"` // the array it belongs to; 0 if none
+	Spec      *jobfile.Job `json:"-"` // never changes; nil in a batch leaves what is there
+
+	Index   int        `json:"index,omitempty"` // in the array
+	State   core.State `json:"state"`
+	Cluster string     `json:"cluster,omitempty"`
+	Hosts   []string   `json:"hosts,omitempty"`
+	Procs   string     `json:"procs,omitempty"`
+	Epoch   core.Epoch `json:"epoch,omitempty"`
+	Mark    string     `json:"mark,omitempty"`   // of the processes of that attempt
+	Method  string     `json:"method,omitempty"` // checkpoint method of that attempt
+	Seq     uint64     `json:"seq,omitempty"`    // last message of that attempt that is durable
+
+	Started  core.Time `json:"started,omitempty"` // for the first time
+	Ended    core.Time `json:"ended,omitempty"`
+	Code     int       `json:"code,omitempty"` // exit code
+	Deadline core.Time `json:"deadline,omitempty"`
+	Chance   float64   `json:"chance,omitempty"` // of meeting it, as last told
+	Known    bool      `json:"known,omitempty"`  // Chance is
+	Expect   core.Time `json:"expect,omitempty"` // predicted end (median), as last told
+	Expect90 core.Time `json:"expect90,omitempty"`
+
+	Migrations  int     `json:"migrations,omitempty"`
+	Checkpoints int     `json:"checkpoints,omitempty"`
+	CPU         float64 `json:"cpu,omitempty"`  // seconds
+	Wall        float64 `json:"wall,omitempty"` // seconds
+	Used        float64 `json:"used,omitempty"` // reference CPU seconds that are safe: what a continued attempt starts with
+
+	Work      string `json:"work,omitempty"`   // tree in the depot: the work folder at submission
+	Result    string `json:"result,omitempty"` // tree in the depot: the work folder at the end
+	StagedOut bool   `json:"stagedOut,omitempty"`
+	Out       int64  `json:"out,omitempty"` // bytes of stdout and stderr that are durable
+	Err       int64  `json:"err,omitempty"`
+	Reason    string `json:"reason,omitempty"` // why it is in this state
+}
+
+// Open reports whether the broker still has work with the job: it is not over,
+// or its results are not home yet.
+func (j *Job) Open() bool {
+	return !j.State.Terminal() || j.Result != "" && !j.StagedOut
+}
