@@ -16,6 +16,10 @@ var leaves = []string{
 // pure are the packages inside the seam: no clock, no I/O, no goroutines.
 var pure = slices.Concat([]string{"internal/core", "internal/world", "internal/policy", "internal/engine"}, leaves)
 
+// words are what those outside the seam share: the vocabulary of the core, of
+// users, and of broker and agent; and the clock.
+var words = []string{"internal/core", "internal/jobfile", "internal/agent/wire", "internal/clock"}
+
 // outside are the packages that drive the engine or are driven by it.
 var outside = []string{
 	"internal/sim", "internal/broker", "internal/agent", "internal/driver", "internal/checkpoint",
@@ -50,14 +54,20 @@ var directions = []direction{
 	{dirs: []string{"internal/broker"}, never: []string{"internal/sim", "internal/api", "internal/web", "internal/cli"},
 		why: "the broker meets the engine at Step and is driven by those above it"},
 	{dirs: []string{"internal/driver"}, limited: true,
-		only: []string{"internal/core", "internal/driver", "internal/clock"},
+		only: slices.Concat(words, []string{"internal/driver", "internal/proctree", "internal/cgroup"}),
 		why:  "an adapter knows the core and its own port"},
 	{dirs: []string{"internal/checkpoint"}, limited: true,
-		only: []string{"internal/core", "internal/checkpoint", "internal/clock"},
+		only: slices.Concat(words, []string{"internal/checkpoint", "internal/proctree", "internal/cgroup"}),
 		why:  "an adapter knows the core and its own port"},
 	{dirs: []string{"internal/store"}, limited: true,
-		only: []string{"internal/core", "internal/store", "internal/clock"},
+		only: slices.Concat(words, []string{"internal/store", "internal/history"}),
 		why:  "an adapter knows the core and its own port"},
+	{dirs: []string{"internal/agent/wire"}, limited: true, only: []string{"internal/core", "internal/jobfile"},
+		why: "what broker and agent say to each other knows neither"},
+	{dirs: []string{"internal/agent"}, never: []string{"internal/broker", "internal/engine", "internal/store", "internal/api", "internal/sim"},
+		why: "the agent runs beside the job, wherever that is, and knows the broker by what they say to each other"},
+	{dirs: []string{"internal/depot"}, limited: true, only: []string{"internal/clock"},
+		why: "the depot keeps bytes and does not know whose"},
 	{dirs: []string{"internal/platform", "internal/swf"},
 		never: slices.Concat([]string{"internal/engine", "internal/policy"}, outside),
 		why:   "who reads a file describes what stands there, not what is done with it"},

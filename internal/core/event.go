@@ -23,6 +23,7 @@ type Event struct {
 	Mandatory bool      `json:"mandatory,omitempty"`
 	Grow      bool      `json:"grow,omitempty"`
 	Serial    int       `json:"serial,omitempty"`
+	Aim       Aim       `json:"aim,omitempty"`
 	Why       Reason    `json:"why,omitzero"`
 	Spec      *Job      `json:"spec,omitempty"`
 }
@@ -33,7 +34,7 @@ type EventKind uint8
 const (
 	_             EventKind = iota
 	JobSubmitted            // Spec
-	JobBecame               // From, To, Why; N: exit code when the job ended, 1 when its attempt was lost; When: until then it may stop, or wait for its claims if queued
+	JobBecame               // From, To, Why; N: exit code when the job ended, 1 when its attempt was lost; When: until then it may stop, or wait for its claims if queued; Aim: where it is to go when it has stopped
 	JobEnqueued             // to the tail of the placement queue, after N tries that failed; not to be tried before When; Why
 	QueueScanned            // the placement queue was looked through once from its head
 	PartPlanned             // Part, Component, Cluster, N processors within [Min, Max]; Procs if held at once; When: claim due
@@ -51,6 +52,8 @@ const (
 	HostsJoined             // Cluster: Procs are there (again)
 	ReclaimBegan            // Cluster: N processors are being reclaimed for Job
 	ReclaimEnded            // Cluster, Job; When: if that could not be placed all the same, not to be tried again before
+	JobJudged               // its deadline is in danger: Aim, if it is to move; Why
+	ClusterFelt             // Cluster: a newcomer gets the part Done of a processor there
 )
 
 var eventNames = [...]string{
@@ -60,6 +63,7 @@ var eventNames = [...]string{
 	PartSilent: "part-silent", PartAnswered: "part-answered", PartAsked: "part-asked", PartGaveBack: "part-gave-back",
 	JobProgressed: "job-progressed", OthersPolled: "others-polled", HostsFailed: "hosts-failed",
 	HostsJoined: "hosts-joined", ReclaimBegan: "reclaim-began", ReclaimEnded: "reclaim-ended",
+	JobJudged: "job-judged", ClusterFelt: "cluster-felt",
 }
 
 func (k EventKind) String() string { return nameOf(eventNames[:], int(k)) }

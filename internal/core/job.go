@@ -23,6 +23,16 @@ type FileID int32
 // Nowhere is the cluster of what has not been placed.
 const Nowhere = ClusterID(-1)
 
+// Aim is the cluster where a job is to go: 0 anywhere, else its number plus
+// one, so that the zero value of whatever carries one aims at nothing.
+type Aim int32
+
+// AimAt aims at a cluster.
+func AimAt(c ClusterID) Aim { return Aim(c) + 1 }
+
+// Cluster is the cluster aimed at, if there is one.
+func (a Aim) Cluster() (ClusterID, bool) { return ClusterID(a) - 1, a > 0 }
+
 // Kind says whether and when the size of a job may change.
 type Kind uint8
 
@@ -75,6 +85,7 @@ type Job struct {
 	Place      PlacePolicy
 	Components []Component
 	Estimate   time.Duration // run time at the minimal size on a reference host; 0 if unknown
+	Spread     float64       // standard deviation of the logarithm of that time; 0 if unknown
 	Deadline   Time          // 0 if none
 	MaxTries   int           // placement tries before the submission fails; 0 takes the broker's default
 	Retries    int           // how often it may be started again after a failure that was not its own

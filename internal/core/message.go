@@ -14,6 +14,8 @@ type Input struct {
 	Done      float64   `json:"done,omitempty"`
 	Mandatory bool      `json:"mandatory,omitempty"`
 	Serial    int       `json:"serial,omitempty"`
+	Aim       Aim       `json:"aim,omitempty"`
+	Outlook   *Outlook  `json:"outlook,omitempty"`
 	Spec      *Job      `json:"spec,omitempty"`
 }
 
@@ -24,7 +26,7 @@ const (
 	Tick      InputKind = iota // the moment the engine asked to be woken at
 	Submit                     // Spec
 	Cancel                     // Job: by its user
-	StopJob                    // Job: save, leave and be placed again; by its user or a rescheduler
+	StopJob                    // Job: save, leave and be placed again, where Aim says if it can; by its user
 	Staged                     // Job, Epoch, Part: files arrived
 	Claimed                    // Job, Epoch, Part: the cluster holds the processors for us
 	ClaimLost                  // Job, Epoch, Part: somebody else has them
@@ -33,12 +35,15 @@ const (
 	GiveBack                   // Job, Epoch, Part: the N highest-numbered given back by the job itself; Serial counts them up (0: not numbered); Done
 	Ask                        // Job, Epoch, Part: the job wants N more; Mandatory
 	Progress                   // Job, Epoch: Done
+	InDanger                   // Job, Epoch: its deadline is; Outlook
 	Left                       // Job, Epoch: saved itself and left after a stop
+	StaysOn                    // Job, Epoch: was told to stop, could not be saved and runs on
 	Ended                      // Job, Epoch: N is the exit code
 	Crashed                    // Job, Epoch: ended through no fault of its own
 	Polled                     // Cluster: Procs are used by others
 	HostsDown                  // Cluster: Procs failed
 	HostsUp                    // Cluster: Procs are there (again)
+	Felt                       // Cluster: a newcomer would get the part Done of a processor there
 )
 
 var inputNames = [...]string{
@@ -46,6 +51,7 @@ var inputNames = [...]string{
 	Claimed: "claimed", ClaimLost: "claim-lost", Started: "started", Answer: "answer",
 	GiveBack: "give-back", Ask: "ask", Progress: "progress", Left: "left", Ended: "ended",
 	Crashed: "crashed", Polled: "polled", HostsDown: "hosts-down", HostsUp: "hosts-up",
+	InDanger: "in-danger", StaysOn: "stays-on", Felt: "felt",
 }
 
 func (k InputKind) String() string { return nameOf(inputNames[:], int(k)) }
@@ -74,7 +80,7 @@ const (
 	Claim               // Part: take N processors (Procs, if we choose them) of Cluster; answered by Claimed or ClaimLost
 	Start               // run it; a job of one part claims with the same command; answered by Started or ClaimLost
 	Offer               // Part: N more, or fewer (the highest-numbered) if negative; answered by Answer with the same Serial; until Due if Mandatory, after that nobody waits for it otherwise
-	Stop                // save and leave until Due; answered by Left, Ended or Crashed
+	Stop                // save and leave until Due; answered by Left, StaysOn, Ended or Crashed
 	Release             // forget whatever this epoch holds or asked for; no answer
 )
 

@@ -70,6 +70,16 @@ const (
 	NoRoomInAll
 	ClaimsApart
 	NotAnswered
+	BetterChance
+	EndsSooner
+	NotWorthMoving
+	MovedOften
+	MovedJustNow
+	NobodyCan
+	WellHere
+	NowhereToGo
+	Aimed
+	CouldNotSave
 	numReasons
 )
 
@@ -126,6 +136,16 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	GivenBack:         {"given-back", "by the job itself"},
 	ClaimsApart:       {"claims-apart", "its %[1]s parts could not be claimed within %[2]s s of each other: all given up, or two such jobs might wait for each other for ever"},
 	NotAnswered:       {"not-answered", "has not answered after %[1]s s; others do not wait for it any longer"},
+	BetterChance:      {"better-chance", "the chance of meeting its deadline is %[1]s here and %[2]s there"},
+	EndsSooner:        {"ends-sooner", "nobody can meet its deadline; there it ends about %[1]s s sooner, in about %[2]s s"},
+	NotWorthMoving:    {"not-worth-moving", "the chance of meeting its deadline is %[1]s here, and no more than %[2]s elsewhere"},
+	MovedOften:        {"moved-often", "has been moved %[1]s times already, the limit is %[2]s"},
+	MovedJustNow:      {"moved-just-now", "was moved %[1]s s ago and is to be left alone for %[2]s s"},
+	NobodyCan:         {"nobody-can", "nobody can meet its deadline, and nowhere does it end clearly sooner; the chance here is %[1]s"},
+	WellHere:          {"well-here", "the chance of meeting its deadline is %[1]s here, enough"},
+	NowhereToGo:       {"nowhere-to-go", "the chance of meeting its deadline is %[1]s here, and no other cluster has room for it"},
+	Aimed:             {"aimed", "where it was decided to move it"},
+	CouldNotSave:      {"could-not-save", "could not be saved, and runs on"},
 	NoRoomInAll:       {"no-room-in-all", "needs %[1]s processors in all clusters together, %[2]s are free"},
 }
 

@@ -45,7 +45,7 @@ var next = [numStates][]State{
 	Staging:    {Queued, Submitted, Resuming, Failed, Cancelled},
 	Queued:     {Running, Submitted, Resuming, Failed, Cancelled},
 	Running:    {Stopping, Stopped, Done, Failed, Cancelled},
-	Stopping:   {Stopped, Done, Failed, Cancelled},
+	Stopping:   {Stopped, Running, Done, Failed, Cancelled}, // Running again if it could not be saved
 	Stopped:    {Resuming, Failed, Cancelled},
 	Resuming:   {Selected, Failed, Cancelled},
 }

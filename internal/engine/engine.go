@@ -126,6 +126,9 @@ func (e *Engine) take(in *core.Input) {
 	case core.Polled, core.HostsDown, core.HostsUp:
 		e.clusterChanged(in)
 		return
+	case core.Felt:
+		e.felt(in)
+		return
 	}
 	j := e.w.Job(in.Job)
 	if j == nil {
@@ -136,7 +139,7 @@ func (e *Engine) take(in *core.Input) {
 		e.cancel(j)
 		return
 	case core.StopJob:
-		e.stop(j, core.Reason{Code: core.AskedByUser})
+		e.stop(j, in.Aim, core.Reason{Code: core.AskedByUser})
 		return
 	}
 	if in.Epoch != j.Epoch() {
@@ -157,6 +160,10 @@ func (e *Engine) take(in *core.Input) {
 		e.crashed(j)
 	case core.Left:
 		e.left(j)
+	case core.StaysOn:
+		e.staysOn(j)
+	case core.InDanger:
+		e.inDanger(j, in.Outlook)
 	case core.Progress:
 		e.progress(j, in)
 	default:

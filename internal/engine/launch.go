@@ -51,6 +51,12 @@ func (e *Engine) tryPlace(j *world.Job) (core.Reason, bool) {
 	v := e.waitingView(j.Spec().ID)
 	var why core.Reason
 	var ok bool
+	if at, aimed := j.Aim().Cluster(); aimed {
+		if e.choices, ok = place.At(v, j.Spec(), at, e.choices[:0]); ok {
+			e.plan(j, e.choices, core.Reason{Code: core.Aimed})
+			return core.Reason{}, true
+		}
+	}
 	e.choices, why, ok = place.Place(v, j.Spec(), e.w.PlacePolicy(j.Spec()), e.choices[:0])
 	if ok {
 		e.plan(j, e.choices, why)

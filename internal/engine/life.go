@@ -42,12 +42,12 @@ func (e *Engine) cancel(j *world.Job) {
 
 // stop tells a running job to save itself and leave; it is placed again once
 // it has. One that does not run has nothing to save.
-func (e *Engine) stop(j *world.Job, why core.Reason) {
+func (e *Engine) stop(j *world.Job, aim core.Aim, why core.Reason) {
 	if j.State() != core.Running {
 		return
 	}
 	leaveBy := e.within(e.cfg.StopGrace)
-	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Stopping, When: leaveBy, Why: why})
+	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Stopping, When: leaveBy, Aim: aim, Why: why})
 	e.command(core.Command{Kind: core.Stop, Job: j.Spec().ID, Epoch: j.Epoch(), Due: leaveBy})
 }
 
@@ -60,6 +60,18 @@ func (e *Engine) left(j *world.Job) {
 	e.leaves(j)
 	e.become(j, core.Stopped, core.Reason{Code: core.SavedItself})
 	e.resume(j)
+}
+
+// staysOn: the job was told to leave, but could not be saved. What it holds is
+// its own again.
+func (e *Engine) staysOn(j *world.Job) {
+	if j.State() != core.Stopping {
+		return
+	}
+	e.become(j, core.Running, core.Reason{Code: core.CouldNotSave})
+	for _, p := range j.Parts() {
+		e.touch(p.Cluster())
+	}
 }
 
 // notLeft: the job was told to leave and has not in time. It is killed.
@@ -128,6 +140,13 @@ func (e *Engine) clusterChanged(in *core.Input) {
 		for _, j := range e.w.Holders(c, in.Procs) {
 			e.attemptLost(j, core.Reason{Code: core.HostLost, A: float64(lost(j, c))})
 		}
+	}
+}
+
+// felt notes what part of a processor a newcomer would get in a cluster.
+func (e *Engine) felt(in *core.Input) {
+	if in.Cluster >= 0 && int(in.Cluster) < len(e.dirty) && in.Done > 0 && in.Done <= 1 {
+		e.emit(core.Event{Kind: core.ClusterFelt, Cluster: in.Cluster, Done: in.Done})
 	}
 }
 

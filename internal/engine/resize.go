@@ -86,7 +86,7 @@ func (e *Engine) answer(j *world.Job, p *world.Part, in *core.Input) {
 		// A host failed between the offer and the answer.
 		e.attemptLost(j, core.Reason{Code: core.HostLost, A: float64(c.Failed(p.Procs()))})
 	case n < 0 && mandatory && accepted < due:
-		e.stop(j, core.Reason{Code: core.ReleasedTooFew, A: float64(accepted), B: float64(due)})
+		e.stop(j, 0, core.Reason{Code: core.ReleasedTooFew, A: float64(accepted), B: float64(due)})
 	}
 }
 
@@ -108,7 +108,7 @@ func (e *Engine) overdue(j *world.Job, p *world.Part) {
 		Cluster: p.Cluster().ID(), Serial: p.Serial(), Why: why})
 	e.touchAnswered(p.Cluster())
 	if owed(p, n) > 0 {
-		e.stop(j, why)
+		e.stop(j, 0, why)
 	}
 }
 

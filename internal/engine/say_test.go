@@ -31,6 +31,9 @@ func (s *stage) event(ev *core.Event) string {
 		if ev.When != 0 && ev.When != core.Never {
 			fmt.Fprintf(&b, " until %s", seconds(ev.When))
 		}
+		if at, aimed := ev.Aim.Cluster(); aimed {
+			fmt.Fprintf(&b, " for %s", s.cluster(at))
+		}
 	case core.JobEnqueued:
 		fmt.Fprintf(&b, "job %d to the tail of the queue", ev.Job)
 		if ev.When > 0 {
@@ -67,6 +70,13 @@ func (s *stage) event(ev *core.Event) string {
 		fmt.Fprintf(&b, "%v %s: {%v}", ev.Kind, s.cluster(ev.Cluster), ev.Procs)
 	case core.ReclaimBegan:
 		fmt.Fprintf(&b, "reclaiming %d on %s", ev.N, s.cluster(ev.Cluster))
+	case core.JobJudged:
+		fmt.Fprintf(&b, "job %d is judged, stays", ev.Job)
+		if at, moves := ev.Aim.Cluster(); moves {
+			fmt.Fprintf(&b, " not: to %s", s.cluster(at))
+		}
+	case core.ClusterFelt:
+		fmt.Fprintf(&b, "%s gives a newcomer %g of a processor", s.cluster(ev.Cluster), ev.Done)
 	case core.ReclaimEnded:
 		fmt.Fprintf(&b, "reclaimed on %s for job %d", s.cluster(ev.Cluster), ev.Job)
 	default:

@@ -27,7 +27,8 @@ import (
 //	started 1 · ended 1 code=3 · crashed 1 · left 1 · progress 1 done=0.5
 //	staged 1 · claimed 1 part=1 · lost 1 taken=0-3
 //	answer 1 n=2 · giveback 1 n=2 · ask 1 n=2 must
-//	cancel 1 · stop 1
+//	cancel 1 · stop 1 to=b · stays 1
+//	felt a 0.5                         a newcomer gets half a processor in a
 //	poll a 0-3 · down a 0-1 · up a 0-1
 //	show                               the state of the grid
 //
@@ -77,9 +78,14 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		c, err := s.clusterNamed(w.next())
 		return core.Input{Kind: kinds[verb], Cluster: c, Procs: procs(w.next())}, err
 	}
+	if verb == "felt" {
+		c, err := s.clusterNamed(w.next())
+		share, _ := strconv.ParseFloat(w.next(), 64)
+		return core.Input{Kind: core.Felt, Cluster: c, Done: share}, err
+	}
 	kinds := map[string]core.InputKind{"started": core.Started, "ended": core.Ended, "crashed": core.Crashed, "left": core.Left,
 		"progress": core.Progress, "staged": core.Staged, "claimed": core.Claimed, "lost": core.ClaimLost, "answer": core.Answer,
-		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob}
+		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob, "stays": core.StaysOn}
 	kind, known := kinds[verb]
 	if !known {
 		return core.Input{}, fmt.Errorf("unknown directive %q", verb)
@@ -94,6 +100,13 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	in.Part, in.N, in.Mandatory = w.number(w.value("part")), w.number(w.value("n"))+w.number(w.value("code")), w.has("must")
 	in.Procs = procs(w.value("taken"))
 	in.Done, _ = strconv.ParseFloat(w.value("done"), 64)
+	if to := w.value("to"); to != "" {
+		c, err := s.clusterNamed(to)
+		if err != nil {
+			return in, err
+		}
+		in.Aim = core.AimAt(c)
+	}
 	if in.Part > 0 || w.is("serial") {
 		in.Serial = w.number(w.value("serial"))
 	}

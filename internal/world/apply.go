@@ -21,7 +21,7 @@ func (w *World) Apply(ev *core.Event) error {
 		w.scans++
 		w.scanned = ev.At
 		return nil
-	case core.OthersPolled, core.HostsFailed, core.HostsJoined, core.ReclaimBegan, core.ReclaimEnded:
+	case core.OthersPolled, core.HostsFailed, core.HostsJoined, core.ReclaimBegan, core.ReclaimEnded, core.ClusterFelt:
 		return w.applyCluster(ev)
 	}
 	j := w.jobs[ev.Job]
@@ -35,6 +35,8 @@ func (w *World) Apply(ev *core.Event) error {
 		return w.enqueued(j, ev)
 	case core.PartPlanned:
 		return w.planned(j, ev)
+	case core.JobJudged:
+		return nil // told for those who ask why; what follows from it are events of their own
 	case core.JobProgressed:
 		j.pace.report(ev.At, ev.Done, j.Size(), j.scaling)
 		return nil
@@ -58,6 +60,8 @@ func (w *World) applyCluster(ev *core.Event) error {
 		c.fail(ev.Procs)
 	case core.HostsJoined:
 		c.join(ev.Procs)
+	case core.ClusterFelt:
+		c.share = ev.Done
 	case core.ReclaimBegan:
 		c.reclaimFor = ev.Job
 	case core.ReclaimEnded:

@@ -32,7 +32,8 @@ type Cluster struct {
 	procs int
 	speed float64 // of its slowest host: parallel programs run at that pace
 
-	memory int64 // of the host with the least; 0 if unknown
+	memory int64   // of the host with the least; 0 if unknown
+	share  float64 // of a processor that a newcomer gets, as last felt
 
 	free   bitset // usable and held by nobody
 	held   bitset // by our jobs, offers included
@@ -55,7 +56,7 @@ type Cluster struct {
 }
 
 func newCluster(id core.ClusterID, spec ClusterSpec) *Cluster {
-	c := &Cluster{id: id, spec: spec}
+	c := &Cluster{id: id, spec: spec, share: 1}
 	for i, h := range spec.Hosts {
 		c.procs += h.Procs
 		if i == 0 || h.Speed < c.speed {
@@ -85,6 +86,10 @@ func (c *Cluster) Procs() int { return c.procs }
 
 // Speed is the speed of its slowest host.
 func (c *Cluster) Speed() float64 { return c.speed }
+
+// Share is the part of a processor that a newcomer would get, as last felt: less
+// than 1 where others compute without asking us.
+func (c *Cluster) Share() float64 { return c.share }
 
 // Managed reports whether the cluster has a queue of its own.
 func (c *Cluster) Managed() bool { return c.spec.Managed }

@@ -14,6 +14,7 @@ type Job struct {
 	epoch     core.Epoch
 	attempts  int       // how often it has been running
 	losses    int       // how many of these attempts were lost
+	aim       core.Aim  // where it is to go once it has stopped
 	due       core.Time // to have left, if stopping, or to have all claims, if queued; 0 for any time
 
 	parts   []*Part
@@ -91,6 +92,13 @@ func (j *Job) Submitted() core.Time { return j.submitted }
 // Due is when a job that is stopping must have left, or one that is queued must
 // have its claims; 0 if any time will do.
 func (j *Job) Due() core.Time { return j.due }
+
+// Aim is where the job is to go once it has stopped.
+func (j *Job) Aim() core.Aim { return j.aim }
+
+// Moves is how often the job has been stopped and started again, not counting
+// attempts that were lost.
+func (j *Job) Moves() int { return max(0, j.attempts-1-j.losses) }
 
 // Queued reports whether the job is in the placement queue.
 func (j *Job) Queued() bool { return j.queued }

@@ -24,9 +24,16 @@ func (w *World) became(j *Job, ev *core.Event) error {
 	j.state, j.since = ev.To, ev.At
 	w.setDue(j, ev.When)
 	switch ev.To {
+	case core.Selected:
+		j.aim = 0 // it was followed, or could not be
 	case core.Running:
-		w.run(j, ev.At)
+		if ev.From == core.Stopping {
+			j.runOn()
+		} else {
+			w.run(j, ev.At)
+		}
 	case core.Stopping:
+		j.aim = ev.Aim
 		j.stopping()
 	case core.Done, core.Failed, core.Cancelled:
 		if ev.To == core.Done && j.scaling != nil {
@@ -61,6 +68,17 @@ func (j *Job) stopping() {
 	for _, p := range j.parts {
 		p.cluster.leave(p)
 		p.cluster.leaving++
+	}
+}
+
+// runOn undoes stopping: the job could not be saved.
+func (j *Job) runOn() {
+	j.aim = 0
+	for _, p := range j.parts {
+		p.cluster.leaving--
+		if p.resizable() && !p.offer.silent {
+			p.cluster.enter(p)
+		}
 	}
 }
 

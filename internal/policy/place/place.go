@@ -58,6 +58,19 @@ func rankOrPack(v world.View, job *core.Job, rank ranking, dst []Choice) ([]Choi
 	return list, why, ok
 }
 
+// At places a job of one component in a given cluster, if it can run there now.
+func At(v world.View, job *core.Job, at core.ClusterID, dst []Choice) ([]Choice, bool) {
+	if len(job.Components) != 1 || at < 0 || int(at) >= len(v.Clusters()) {
+		return dst, false
+	}
+	c, comp := v.Cluster(at), &job.Components[0]
+	s := spot{view: v, job: job, comp: comp, cluster: c, room: v.Room(c)}
+	if !eligible(v, comp, c) || s.room < comp.Min {
+		return dst, false
+	}
+	return append(dst, Choice{Cluster: at, Size: firstSize(s), Min: comp.Min, Max: min(comp.Max, c.Usable())}), true
+}
+
 // EverFits reports whether the policy could place the job if nobody else were
 // there, and otherwise why not. Whoever passes will be placed once the grid
 // has drained, if not sooner.
@@ -114,7 +127,7 @@ type spot struct {
 
 // score ranks spots: higher first, more of the later where the earlier are
 // equal.
-type score [4]float64
+type score [5]float64
 
 func (s *score) better(t *score) bool {
 	for i := range s {

@@ -53,18 +53,19 @@ func bestChance(s spot) (score, core.Reason, bool) {
 		return score{}, core.Reason{}, false
 	}
 	size := firstSize(s)
-	run := s.job.Estimate.Seconds() / s.cluster.Speed()
+	pace := s.cluster.Speed() * s.cluster.Share()
+	run := s.job.Estimate.Seconds() / pace
 	if j := s.view.Job(s.job.ID); j != nil {
 		run *= j.Scaling().Relative(s.comp.Min) / j.Scaling().Relative(size)
 	}
 	end := s.queueWait(run) + transfer.Seconds() + run
 	if s.job.Deadline == 0 {
-		return score{-end, -run * float64(size), float64(s.idle())}, core.Reason{Code: core.EarliestEnd, A: end}, true
+		return score{-end, -run * float64(size), pace, float64(s.idle())}, core.Reason{Code: core.EarliestEnd, A: end}, true
 	}
-	chance := chanceWithin(s.job.Deadline.Sub(s.view.Now).Seconds()-(end-run), run)
+	chance := chanceWithin(s.job.Deadline.Sub(s.view.Now).Seconds()-(end-run), run, s.job.Spread)
 	why := core.Reason{Code: core.BestChance, A: chance, B: end}
 	// Chances that differ by less than a hundredth are equal: then cost decides.
-	return score{math.Round(chance * 100), -run * float64(size), -end, float64(s.idle())}, why, true
+	return score{math.Round(chance * 100), -run * float64(size), -end, pace, float64(s.idle())}, why, true
 }
 
 // queueWait estimates how long a job waits in the cluster's own queue: the
@@ -78,12 +79,15 @@ func (s spot) queueWait(run float64) float64 {
 
 // chanceWithin is the chance that something expected to take `expected`
 // seconds is over within `limit` seconds.
-func chanceWithin(limit, expected float64) float64 {
+func chanceWithin(limit, expected, spread float64) float64 {
 	switch {
 	case limit <= 0:
 		return 0
 	case expected <= 0:
 		return 1
 	}
-	return 0.5 * math.Erfc(-math.Log(limit/expected)/(runTimeDeviation*math.Sqrt2))
+	if spread <= 0 {
+		spread = runTimeDeviation
+	}
+	return 0.5 * math.Erfc(-math.Log(limit/expected)/(spread*math.Sqrt2))
 }

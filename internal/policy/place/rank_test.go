@@ -88,14 +88,14 @@ func TestTheShorterQueueHasTheBetterChance(t *testing.T) {
 func TestTheChanceFallsWithTheTimeLeft(t *testing.T) {
 	last := 1.0
 	for limit := 400.0; limit >= -50; limit -= 10 {
-		p := chanceWithin(limit, 100)
+		p := chanceWithin(limit, 100, 0)
 		if p > last || p < 0 {
 			t.Fatalf("the chance within %g s is %g, with 10 s more it was %g", limit, p, last)
 		}
 		last = p
 	}
-	if last != 0 || chanceWithin(1, 0) != 1 {
-		t.Errorf("too late has chance %g, nothing to do %g", last, chanceWithin(1, 0))
+	if last != 0 || chanceWithin(1, 0, 0) != 1 {
+		t.Errorf("too late has chance %g, nothing to do %g", last, chanceWithin(1, 0, 0))
 	}
 }
 
