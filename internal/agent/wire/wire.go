@@ -35,7 +35,7 @@ type Attempt struct {
 
 	Deadline core.Time     `json:"deadline,omitempty"` // by the broker's clock
 	Now      core.Time     `json:"now"`                // by the broker's clock, when this was written
-	Need     []float64     `json:"need,omitempty"`     // quantiles (see core.Levels) of the CPU seconds the whole job needs on the reference host; nil: unknown
+	Need     []float64     `json:"need,omitempty"`     // quantiles (see predict.Levels) of the CPU seconds the whole job needs on the reference host; nil: unknown
 	Used     float64       `json:"used,omitempty"`     // CPU seconds (reference) earlier attempts put in that were not lost
 	Elapsed  time.Duration `json:"elapsed,omitempty"`  // wall time of earlier attempts
 	// Sandbox says what is known of running this program in the sandbox: how
@@ -73,16 +73,16 @@ type Kind string
 // What an agent tells the broker.
 const (
 	Hello      Kind = "hello"     // first on every connection: Job, Epoch, Mark
-	Running    Kind = "running"   // the program runs: Method, Why
+	Running    Kind = "running"   // the program runs: Method, Why; Saved: the checkpoint it continues, nil if it began from the beginning; State.Wall: seconds until it ran
 	Status     Kind = "status"    // only while somebody watches; not numbered
 	Output     Kind = "output"    // Stream, Offset, Data
-	Ask        Kind = "ask"       // the deadline is in danger: Stay
+	Ask        Kind = "ask"       // the deadline is in danger: State
 	Checkpoint Kind = "saved"     // Saved
 	NotSaved   Kind = "not-saved" // a save that was ordered or due failed: Why
-	Left       Kind = "left"      // stopped as ordered; Saved unless it starts from the beginning
+	Left       Kind = "left"      // stopped as ordered, or saved itself and left; State; Saved unless it is to start from the beginning
 	StaysOn    Kind = "stays-on"  // could not be stopped as ordered and runs on: Why
-	Ended      Kind = "ended"     // Code, Why, Result, Spent
-	Lost       Kind = "lost"      // the attempt was lost through no fault of the program: Why
+	Ended      Kind = "ended"     // Code, Why, State; Result if the work folder changed
+	Lost       Kind = "lost"      // the attempt was lost through no fault of the program: Why, State
 	Note       Kind = "note"      // for explain: Entry
 )
 
@@ -127,7 +127,8 @@ type Vitals struct {
 	Read     int64     `json:"read"`
 	Written  int64     `json:"written"`
 	Done     float64   `json:"done"`             // part of the work done, 0 to 1; -1 if unknown
-	Left     []float64 `json:"left,omitempty"`   // quantiles (core.Levels) of the remaining wall seconds here; nil if unknown
+	Left     []float64 `json:"left,omitempty"`   // quantiles (predict.Levels) of the remaining wall seconds here; nil if unknown
+	Work     []float64 `json:"work,omitempty"`   // quantiles of the CPU seconds left on the reference host, if it continues from where it is
 	Chance   float64   `json:"chance"`           // of meeting the deadline here; -1 if unknown
 	Model    string    `json:"model,omitempty"`  // what predicts: cpu, io, steps
 	SaveCost float64   `json:"save_s,omitempty"` // expected seconds to save, move and restore
