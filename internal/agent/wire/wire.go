@@ -2,7 +2,10 @@
 // is started with, the messages it sends, the orders it gets. Messages that
 // matter carry a number and are kept by the agent until the broker, having made
 // them durable, acknowledges that number; a message may therefore arrive again,
-// never out of order. It must not know how either side works.
+// never out of order. Numbers grow but may leave gaps: an agent that takes over
+// from one that died begins with a number larger than any the dead one can have
+// used. Both sides speak in frames over one connection, see Dial and Accept.
+// The package must not know how either side works.
 package wire
 
 import (
@@ -44,6 +47,9 @@ type Attempt struct {
 	// many times longer it takes. 0: not known.
 	SandboxCost float64  `json:"sandboxCost,omitempty"`
 	CPUFeatures []string `json:"cpuFeatures,omitempty"` // shared by all clusters; nil: not to be masked
+	// MTBF is the mean time between failures of this cluster, as far as they end
+	// attempts. 0: not known.
+	MTBF time.Duration `json:"mtbf,omitempty"`
 }
 
 // Every is how often things are done.
@@ -77,7 +83,7 @@ const (
 	Hello      Kind = "hello"     // first on every connection: Job, Epoch, Mark
 	Running    Kind = "running"   // the program runs: Method, Why; Saved: the checkpoint it continues, nil if it began from the beginning; State.Wall: seconds until it ran
 	Status     Kind = "status"    // only while somebody watches; not numbered
-	Output     Kind = "output"    // Stream, Offset, Data
+	Output     Kind = "output"    // Stream, Offset, Data: the stream is Offset + len(Data) long now, whatever it was before; Data may be empty
 	Ask        Kind = "ask"       // the deadline is in danger: State
 	Checkpoint Kind = "saved"     // Saved
 	NotSaved   Kind = "not-saved" // a save that was ordered or due failed: Why
@@ -135,6 +141,10 @@ type Vitals struct {
 	Model    string    `json:"model,omitempty"`  // what predicts: cpu, io, steps
 	SaveCost float64   `json:"save_s,omitempty"` // expected seconds to save, move and restore
 	Method   string    `json:"method,omitempty"`
+	// SandboxCost is how many times longer the program takes in the sandbox, as
+	// far as this attempt could measure or estimate it; 0: it could not. For the
+	// next attempt of the same program, see Attempt.
+	SandboxCost float64 `json:"sandbox_cost,omitempty"`
 }
 
 // Order is one frame from broker to agent.
