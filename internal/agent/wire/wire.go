@@ -26,13 +26,13 @@ type Attempt struct {
 	Spec    jobfile.Job `json:"spec"`
 	Index   int         `json:"index,omitempty"` // of an array job
 
-	Procs   int          `json:"procs"`
-	Held    core.ProcSet `json:"held,omitempty"`    // processors of the cluster it was given; empty: any
-	CPUs    []int        `json:"cpus,omitempty"`    // it may run on these; nil: any; chosen by the driver for Held
-	Cgroups []string     `json:"cgroups,omitempty"` // folders of cgroups its processes join, made by the driver
-	Speed   float64      `json:"speed"`             // of this cluster, relative to the reference host
-	Broker  string       `json:"broker"`            // path of its socket
-	Nice    int          `json:"nice,omitempty"`    // set by the driver if it is 0
+	Procs  int          `json:"procs"`
+	Held   core.ProcSet `json:"held,omitempty"`   // processors of the cluster it was given; empty: any
+	CPUs   []int        `json:"cpus,omitempty"`   // it may run on these; nil: any; chosen by the driver for Held
+	Cgroup string       `json:"cgroup,omitempty"` // that its processes join, as cgroup.Open takes it; made by the driver
+	Speed  float64      `json:"speed"`            // of this cluster, relative to the reference host
+	Broker string       `json:"broker"`           // path of its socket
+	Nice   int          `json:"nice,omitempty"`   // set by the driver if it is 0
 
 	Work  string  `json:"work,omitempty"`  // tree in the depot: the work folder at submission
 	Saved []Saved `json:"saved,omitempty"` // checkpoints to continue from, newest first; the first sound one is used
