@@ -10,6 +10,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -70,8 +71,8 @@ type Batch struct {
 
 	Runs      []history.Run // in place of one of the same job and epoch
 	Transfers []history.Transfer
-	Quotes    []history.Quote // in place of one of the same name
-	Settings  map[string]string
+	Quotes    []history.Quote   // in place of one of the same name
+	Settings  map[string]string // "" removes
 }
 
 // Outbound is a command in the outbox.
@@ -140,10 +141,17 @@ type Filter struct {
 type Past struct {
 	Cluster string // of a transfer: from or to it
 	Program string
-	User    string // of runs only
+	User    string // only runs have one
 	Job     core.JobID
 	Since   core.Time
 	Limit   int // 0: all
+}
+
+// Matches reports whether history of this job, program and user, at this time,
+// about one of these clusters, is asked for.
+func (f *Past) Matches(job core.JobID, program, user string, at core.Time, clusters ...string) bool {
+	return (f.Job == 0 || f.Job == job) && (f.Program == "" || f.Program == program) && (f.User == "" || f.User == user) &&
+		at >= f.Since && (f.Cluster == "" || slices.Contains(clusters, f.Cluster))
 }
 
 // What can be wrong with a store or a question to it.
@@ -154,5 +162,6 @@ var (
 	ErrDamaged  = errors.New("the store is damaged")
 	ErrNewer    = errors.New("the store was written by a newer version")
 	ErrNumber   = errors.New("events are numbered wrongly: two writers, or a lost batch")
+	ErrFull     = errors.New("no space is left for the store")
 	ErrClosed   = errors.New("the store is closed")
 )
