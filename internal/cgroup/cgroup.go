@@ -4,11 +4,36 @@
 // not know what runs inside.
 package cgroup
 
-import "time"
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// prefix begins the name of every folder that this package creates, so that it
+// never mistakes another's for its own.
+const prefix = "godwit-"
 
 // Group is one cgroup of ours: a folder of the same name in each hierarchy
 // that is needed for it.
-type Group struct{ folders []string }
+type Group struct {
+	folders []folder // in the order of their paths
+}
+
+// folder is a group in one hierarchy.
+type folder struct {
+	path string
+	v2   bool
+	has  []string // its controllers
+}
 
 // Limits are what a group is held to; zero values are no limit.
 type Limits struct {
@@ -18,40 +43,114 @@ type Limits struct {
 	Pids   int     // processes and threads
 }
 
-// Ability says which controllers a new group can have.
-type Ability struct {
-	CPU, CPUs, Memory, Pids bool
-	Usage                   bool   // its CPU time can be read
-	Kill                    bool   // it can be ended as a whole
-	Why                     string // what is missing, and why; "" if nothing
+// controllers names those that keep the limits.
+func (l Limits) controllers() []string {
+	var names []string
+	if l.CPU > 0 {
+		names = append(names, "cpu")
+	}
+	if len(l.CPUs) > 0 {
+		names = append(names, "cpuset")
+	}
+	if l.Memory > 0 {
+		names = append(names, "memory")
+	}
+	if l.Pids > 0 {
+		names = append(names, "pids")
+	}
+	return names
 }
 
-// Available tries what this process may do.
-func Available() Ability { return Ability{} }
+var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // Create makes a group of that name, or takes the one of that name that an
-// earlier process of ours created, below the cgroup this process is in. A limit that
-// cannot be kept is an error.
-func Create(name string, l Limits) (*Group, error) { return nil, nil }
+// earlier process of ours created, below the cgroup this process is in. What is
+// in it can be measured and ended as a whole where the system allows that; a
+// limit that cannot be kept is an error, and then no group is left behind.
+func Create(name string, l Limits) (*Group, error) {
+	h, err := thisHost()
+	if err != nil {
+		return nil, err
+	}
+	return h.create(name, l)
+}
 
-// Open is the group that String wrote.
-func Open(s string) (*Group, error) { return nil, nil }
+func (h *host) create(name string, l Limits) (*Group, error) {
+	if !goodName.MatchString(name) {
+		return nil, fmt.Errorf("%q is no name for a cgroup: letters, digits, dots and dashes are", name)
+	}
+	places, err := h.needed(l)
+	if err != nil {
+		return nil, err
+	}
+	g := &Group{}
+	for _, p := range places {
+		f := folder{path: filepath.Join(p.base, prefix+name), v2: p.v2, has: p.has}
+		if err := os.Mkdir(f.path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, errors.Join(fmt.Errorf("a cgroup could not be made: %w", err), g.Remove())
+		}
+		g.folders = append(g.folders, f)
+	}
+	slices.SortFunc(g.folders, func(a, b folder) int { return cmp.Compare(a.path, b.path) })
+	for _, f := range g.folders {
+		if err := f.limit(l); err != nil {
+			return nil, errors.Join(err, g.Remove())
+		}
+	}
+	return g, nil
+}
 
-// String is the group's folders, for Open in another process.
-func (g *Group) String() string { return "" }
+// String is the group's folders, for Open in another process. No two groups
+// have the same.
+func (g *Group) String() string {
+	var parts []string
+	for _, f := range g.folders {
+		kind := strings.Join(f.has, ",")
+		if f.v2 {
+			kind = "2," + kind
+		}
+		parts = append(parts, kind+"="+f.path)
+	}
+	return strings.Join(parts, ":")
+}
 
-// Add moves a process, with all its threads, into the group.
-func (g *Group) Add(pid int) error { return nil }
+// Open is the group that String wrote. It looks whether the folders are cgroups
+// of ours, not whether they are still there.
+func Open(s string) (*Group, error) {
+	g, err := parseGroup(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range g.folders {
+		var st unix.Statfs_t
+		if err := unix.Statfs(filepath.Dir(f.path), &st); err != nil {
+			return nil, fmt.Errorf("looking at the cgroup %s: %w", f.path, err)
+		}
+		if st.Type != unix.CGROUP_SUPER_MAGIC && st.Type != unix.CGROUP2_SUPER_MAGIC {
+			return nil, fmt.Errorf("%s is not in a cgroup file system", f.path)
+		}
+	}
+	return g, nil
+}
 
-// CPU is what all processes that ever were in the group have used.
-func (g *Group) CPU() (time.Duration, error) { return 0, nil }
-
-// Pids lists the processes in the group.
-func (g *Group) Pids() ([]int, error) { return nil, nil }
-
-// Kill ends everything in the group. It returns before the last is gone.
-func (g *Group) Kill() error { return nil }
-
-// Remove removes the group, which must be empty; one that is gone already is
-// no error.
-func (g *Group) Remove() error { return nil }
+// parseGroup reads what String wrote, and nothing else.
+func parseGroup(s string) (*Group, error) {
+	g := &Group{}
+	for part := range strings.SplitSeq(s, ":") {
+		kind, path, ok := strings.Cut(part, "=")
+		if !ok || path != filepath.Clean(path) || !filepath.IsAbs(path) ||
+			!strings.HasPrefix(filepath.Base(path), prefix) || !goodName.MatchString(filepath.Base(path)) {
+			return nil, fmt.Errorf("%q does not name cgroups of ours", s)
+		}
+		f := folder{path: path}
+		if kind == "2" || strings.HasPrefix(kind, "2,") {
+			f.v2 = true
+			kind = strings.TrimPrefix(kind[1:], ",")
+		}
+		if kind != "" {
+			f.has = strings.Split(kind, ",")
+		}
+		g.folders = append(g.folders, f)
+	}
+	return g, nil
+}

@@ -1,0 +1,192 @@
+package cgroup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// period is over how long a share of processor time is kept to. Short, so
+// that a program does not stand still for a noticeable time; the kernel's
+// default is 100 ms.
+const period = 20 * time.Millisecond
+
+// set writes one control file.
+func (f folder) set(file, value string) error {
+	w, err := os.OpenFile(filepath.Join(f.path, file), os.O_WRONLY, 0)
+	if err == nil {
+		_, err = w.WriteString(value)
+		err = errors.Join(err, w.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("setting %s of a cgroup to %s: %w", file, value, err)
+	}
+	return nil
+}
+
+func (f folder) get(file string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(f.path, file))
+	return string(bytes.TrimSpace(b)), err
+}
+
+// limit sets those limits whose controllers the folder has.
+func (f folder) limit(l Limits) error {
+	for _, c := range f.has {
+		var err error
+		switch c {
+		case "cpu":
+			err = f.limitCPU(l.CPU)
+		case "cpuset":
+			err = f.limitCPUs(l.CPUs)
+		case "memory":
+			err = f.limitMemory(l.Memory)
+		case "pids":
+			if l.Pids > 0 {
+				err = f.set("pids.max", strconv.Itoa(l.Pids))
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f folder) limitCPU(cpus float64) error {
+	if cpus <= 0 {
+		return nil
+	}
+	quota := max(int64(cpus*float64(period/time.Microsecond)), 1000) // the kernel takes no less
+	every := strconv.FormatInt(int64(period/time.Microsecond), 10)
+	if f.v2 {
+		return f.set("cpu.max", fmt.Sprintf("%d %s", quota, every))
+	}
+	// An existing quota may not fit the new period, nor the new quota the old
+	// period, below a parent with a quota: lift it first.
+	return errors.Join(
+		f.set("cpu.cfs_quota_us", "-1"),
+		f.set("cpu.cfs_period_us", every),
+		f.set("cpu.cfs_quota_us", strconv.FormatInt(quota, 10)))
+}
+
+func (f folder) limitCPUs(cpus []int) error {
+	if len(cpus) > 0 {
+		if err := f.set("cpuset.cpus", cpuList(cpus)); err != nil {
+			return err
+		}
+	}
+	if f.v2 {
+		return nil
+	}
+	// In version 1 nothing can join before both lists are filled.
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+		if now, err := f.get(file); err != nil || now != "" {
+			continue
+		}
+		above, err := os.ReadFile(filepath.Join(filepath.Dir(f.path), file))
+		if err != nil {
+			return err
+		}
+		if err := f.set(file, strings.TrimSpace(string(above))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cpuList writes processors as the kernel does.
+func cpuList(cpus []int) string {
+	var parts []string
+	for _, c := range cpus {
+		parts = append(parts, strconv.Itoa(c))
+	}
+	return strings.Join(parts, ",")
+}
+
+func (f folder) limitMemory(bytes int64) error {
+	if bytes <= 0 {
+		return nil
+	}
+	n := strconv.FormatInt(bytes, 10)
+	if f.v2 {
+		return errors.Join(f.set("memory.max", n), ignoreMissing(f.set("memory.swap.max", "0")))
+	}
+	// Memory with swap is never less than memory, so the order depends on what
+	// was set before.
+	if err := f.set("memory.limit_in_bytes", n); err != nil {
+		if err := ignoreMissing(f.set("memory.memsw.limit_in_bytes", n)); err != nil {
+			return err
+		}
+		return f.set("memory.limit_in_bytes", n)
+	}
+	return ignoreMissing(f.set("memory.memsw.limit_in_bytes", n))
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
+}
+
+// Add moves a process, with all its threads, into the group.
+func (g *Group) Add(pid int) error {
+	for _, f := range g.folders {
+		if err := f.set("cgroup.procs", strconv.Itoa(pid)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CPU is what all processes that ever were in the group have used.
+func (g *Group) CPU() (time.Duration, error) {
+	for _, f := range g.folders {
+		if f.v2 {
+			text, err := f.get("cpu.stat")
+			if err != nil {
+				return 0, err
+			}
+			return parseCPUStat(text)
+		}
+		if slices.Contains(f.has, "cpuacct") {
+			text, err := f.get("cpuacct.usage")
+			if err != nil {
+				return 0, err
+			}
+			ns, err := strconv.ParseInt(text, 10, 64)
+			if err != nil || ns < 0 {
+				return 0, fmt.Errorf("cpuacct.usage is %q, not a number", text)
+			}
+			return time.Duration(ns), nil
+		}
+	}
+	return 0, errors.New("the cgroup does not measure processor time")
+}
+
+// parseCPUStat finds the total in cpu.stat of version 2.
+func parseCPUStat(text string) (time.Duration, error) {
+	for line := range strings.Lines(text) {
+		if v, ok := strings.CutPrefix(line, "usage_usec "); ok {
+			us, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
+			if err != nil || us < 0 || us > int64(1<<63-1)/1000 {
+				return 0, fmt.Errorf("cpu.stat has usage_usec %q, not a number", strings.TrimSpace(v))
+			}
+			return time.Duration(us) * time.Microsecond, nil
+		}
+	}
+	return 0, errors.New("cpu.stat has no usage_usec")
+}
+
+// gone reports whether an error says that a cgroup, or a process, is no more.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.ESRCH)
+}
