@@ -1,0 +1,15 @@
+// Package agent is the wrapper beside a job: it brings the work folder, starts
+// the program through a checkpoint method, owns its processes, keeps its output
+// until the broker has it, watches it, predicts whether it will make its
+// deadline, saves it, and tells the broker how it ended, exactly once. It lives
+// in a process of its own and in one folder; broker, network and even an earlier
+// agent on the same folder may die at any moment.
+//
+// One goroutine owns the state of an attempt (life.go). Others read pipes, write
+// to the broker, fetch, save and push, and tell it through channels. What it
+// decides by itself stands in pure functions: choose.go (which checkpoint
+// method), asking.go (when the deadline is in danger), interval.go (when to save).
+//
+// The package must not know how the broker decides, what other jobs there are,
+// or how a checkpoint method works.
+package agent

@@ -1,0 +1,168 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+)
+
+// folder is the attempt's folder. Its files are the memory of the attempt, for
+// the case that this agent dies: the lock says whether an agent lives, started
+// that something may have run, ended.json how the program ended while its
+// result is not yet safe, exit.json what is to be told at last. A file is
+// written beside its place and takes it when it is whole.
+type folder struct{ dir string }
+
+func (f folder) path(name string) string { return filepath.Join(f.dir, name) }
+func (f folder) work() string            { return f.path("work") }
+func (f folder) scratch() string         { return f.path("scratch") }
+func (f folder) spool() string           { return f.path("out") }
+
+// lock takes the folder for this process's whole life. It is nil, nil if another
+// agent has it.
+func (f folder) lock() (*os.File, error) {
+	file, err := os.OpenFile(f.path("lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = file.Close() // nothing was written
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("locking %s: %w", file.Name(), err)
+	}
+	// Only for people who look: who lives is told by the lock, not by its content.
+	_ = file.Truncate(0)
+	_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return file, nil
+}
+
+// fenced says whether the attempt may not run any more.
+func (f folder) fenced() bool {
+	_, err := os.Lstat(f.path("fence"))
+	return err == nil
+}
+
+// attempt reads what is to be run.
+func (f folder) attempt() (*wire.Attempt, error) {
+	a := new(wire.Attempt)
+	if err := f.read("attempt.json", a); err != nil {
+		return nil, err
+	}
+	if a.Job <= 0 || a.Epoch <= 0 || len(a.Spec.Argv) == 0 || a.Mark == "" {
+		return nil, fmt.Errorf("%s: job, epoch, mark or command is missing", f.path("attempt.json"))
+	}
+	return a, nil
+}
+
+// generation is how many agents have had the folder before, as started says.
+func (f folder) generation() (int, error) {
+	text, err := os.ReadFile(f.path("started"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || n < 1 {
+		return 1, nil //nolint:nilerr // whatever stands there, somebody was here
+	}
+	return n, nil
+}
+
+// begin notes that from now on something may run.
+func (f folder) begin(generation int) error {
+	return f.replace("started", []byte(strconv.Itoa(generation)+"\n"), false)
+}
+
+// ended is how the program ended, kept while its result is being brought to the
+// depot.
+type ended struct {
+	Message wire.Message `json:"message"`
+}
+
+// write puts v as JSON in place of name. With safe it survives the loss of
+// power.
+func (f folder) write(name string, v any, safe bool) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return f.replace(name, append(text, '\n'), safe)
+}
+
+func (f folder) replace(name string, text []byte, safe bool) (err error) {
+	beside := f.path("." + name + ".partial")
+	defer func() {
+		if err != nil {
+			_ = os.Remove(beside) // it may be what fills the disk
+			err = fmt.Errorf("writing %s: %w", f.path(name), err)
+		}
+	}()
+	file, err := os.OpenFile(beside, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err == nil && safe {
+		err = file.Sync()
+	}
+	if e := file.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(beside, f.path(name))
+	}
+	if err == nil && safe {
+		err = f.sync()
+	}
+	return err
+}
+
+// secure makes a file that was written without safe survive the loss of power.
+func (f folder) secure(name string) error {
+	file, err := os.Open(f.path(name))
+	if err != nil {
+		return err
+	}
+	err = file.Sync()
+	_ = file.Close() // opened for reading
+	if err != nil {
+		return err
+	}
+	return f.sync()
+}
+
+// sync makes the names in the folder survive the loss of power.
+func (f folder) sync() error {
+	d, err := os.Open(f.dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	_ = d.Close() // opened for reading
+	return err
+}
+
+// read reads JSON; fs.ErrNotExist if there is no such file.
+func (f folder) read(name string, v any) error {
+	text, err := os.ReadFile(f.path(name))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("%s: %w", f.path(name), err)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+)
+
+// link keeps a connection to the broker. It writes what it is given and hands
+// on what it reads; what is to be said, and said again, the owner knows.
+type link struct {
+	socket         string
+	hello          wire.Message
+	first, longest time.Duration // back-off between tries
+	events         chan linkEvent
+}
+
+// linkEvent is what happened to the connection.
+type linkEvent struct {
+	session *session    // up, written, order: of this connection
+	order   *wire.Order // one came
+	what    linkState
+}
+
+type linkState int
+
+const (
+	linkUp      linkState = iota // connected, and hello said
+	linkWritten                  // what was given has been written
+	linkOrder
+	linkDown // the connection is gone
+	linkFail // could not connect
+)
+
+// session is one connection. At most one batch may be in out.
+type session struct{ out chan []byte }
+
+func newLink(socket string, hello wire.Message, first, longest time.Duration) *link {
+	return &link{socket: socket, hello: hello, first: first, longest: longest, events: make(chan linkEvent)}
+}
+
+// run connects, and connects again, until ctx is done.
+func (k *link) run(ctx context.Context) {
+	pause := k.first
+	for ctx.Err() == nil {
+		conn, err := k.connect(ctx)
+		if err == nil {
+			pause = k.first
+			k.speak(ctx, conn)
+		} else {
+			k.tell(ctx, linkEvent{what: linkFail})
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, k.longest)
+	}
+}
+
+func (k *link) connect(ctx context.Context) (*wire.Conn, error) {
+	// A broker that takes connections but does not answer is as good as none.
+	try, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	conn, err := wire.Dial(try, k.socket)
+	if err != nil {
+		return nil, err
+	}
+	if err := wire.WriteFrame(conn, k.hello); err != nil {
+		_ = conn.Close() // it is gone already
+		return nil, err
+	}
+	return conn, nil
+}
+
+// speak writes and reads until the connection breaks.
+func (k *link) speak(ctx context.Context, conn *wire.Conn) {
+	s := &session{out: make(chan []byte, 1)}
+	talk, cancel := context.WithCancel(ctx)
+	reading := make(chan struct{})
+	k.tell(talk, linkEvent{session: s, what: linkUp})
+	go func() {
+		defer close(reading)
+		defer cancel()
+		k.listen(talk, conn, s)
+	}()
+	// Whatever ends the one ends the other: a writer that waits for a broker
+	// that reads no more, a reader that waits for orders.
+	stop := context.AfterFunc(talk, func() { _ = conn.Close() })
+	k.write(talk, conn, s)
+	cancel()
+	<-reading
+	stop()
+	_ = conn.Close()
+	k.tell(ctx, linkEvent{session: s, what: linkDown})
+}
+
+func (k *link) write(ctx context.Context, conn *wire.Conn, s *session) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case frames := <-s.out:
+			if _, err := conn.Write(frames); err != nil {
+				return
+			}
+			k.tell(ctx, linkEvent{session: s, what: linkWritten})
+		}
+	}
+}
+
+func (k *link) listen(ctx context.Context, conn *wire.Conn, s *session) {
+	for {
+		order := new(wire.Order)
+		if wire.ReadFrame(conn.R, order) != nil {
+			return
+		}
+		k.tell(ctx, linkEvent{session: s, order: order, what: linkOrder})
+	}
+}
+
+func (k *link) tell(ctx context.Context, e linkEvent) {
+	select {
+	case <-ctx.Done():
+	case k.events <- e:
+	}
+}

@@ -1,0 +1,171 @@
+package agent
+
+import (
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+)
+
+// How much goes to the broker at once.
+const (
+	batchBytes   = 1 << 20 // in one write
+	outputWindow = 8       // messages of output that wait for their acknowledgement
+)
+
+// outbox is what the broker has not acknowledged yet, in the order of its
+// numbers. Output is kept here only by its place in the spool. Only the
+// goroutine that owns the attempt uses it.
+type outbox struct {
+	spool *spool
+	last  uint64 // number given to the newest message
+	most  uint64 // largest number that may have arrived
+	list  []letter
+	sent  int // so many of list have been given to the connection there is now
+
+	queued [2]int64 // how much of each stream is in the list, or was
+	output int      // letters with output in the list
+	held   bool     // no output is to be queued at present
+
+	damaged bool // the disk has lost some of the output
+}
+
+// letter is a message, or a piece of output.
+type letter struct {
+	seq          uint64
+	message      *wire.Message // nil: output
+	stream, size int
+	offset       int64
+}
+
+// newOutbox numbers messages so that they come after those of earlier agents
+// on the same folder: each agent has 2³² numbers of its own.
+func newOutbox(s *spool, earlierAgents int) *outbox {
+	return &outbox{spool: s, last: uint64(earlierAgents) << 32}
+}
+
+// say queues a message.
+func (o *outbox) say(m wire.Message) {
+	o.last++
+	m.Seq = o.last
+	o.list = append(o.list, letter{seq: m.Seq, message: &m})
+}
+
+// sayLast queues a message behind all output written so far.
+func (o *outbox) sayLast(m wire.Message) {
+	o.held = false
+	o.queue(o.spool.ends, false)
+	o.say(m)
+}
+
+// sayBehind queues a message behind the output up to these lengths: once the
+// broker has the message it has that output too.
+func (o *outbox) sayBehind(m wire.Message, out, err int64) {
+	o.queue(func() (int64, int64) { return out, err }, false)
+	o.say(m)
+}
+
+// begin sets where the streams begin, or begin again. With truncate the broker
+// is told to forget what it has behind that.
+func (o *outbox) begin(out, err int64, truncate bool) {
+	o.queued = [2]int64{out, err}
+	if truncate {
+		o.say(wire.Message{Kind: wire.Output, Stream: 1, Offset: out})
+		o.say(wire.Message{Kind: wire.Output, Stream: 2, Offset: err})
+	}
+}
+
+// withdraw takes back all output that is not acknowledged. Some of it may have
+// arrived: a begin with truncate has to follow.
+func (o *outbox) withdraw() {
+	kept, sent := o.list[:0], o.sent
+	for i, l := range o.list {
+		if l.message != nil {
+			kept = append(kept, l)
+		} else if i < o.sent {
+			sent--
+		}
+	}
+	o.list, o.sent, o.output = kept, sent, 0
+}
+
+// queueOutput queues output that is new, but not too much at a time: what waits
+// goes in larger pieces.
+func (o *outbox) queueOutput() {
+	if !o.held {
+		o.queue(o.spool.ends, true)
+	}
+}
+
+func (o *outbox) queue(ends func() (out, err int64), window bool) {
+	out, err := ends()
+	for i, end := range [2]int64{out, err} {
+		for o.queued[i] < end && (!window || o.output < outputWindow) {
+			n := min(end-o.queued[i], wire.MaxData)
+			o.last++
+			o.list = append(o.list, letter{seq: o.last, stream: i + 1, offset: o.queued[i], size: int(n)})
+			o.queued[i] += n
+			o.output++
+		}
+	}
+}
+
+// batch gives the frames to be written next, nil if there are none. They count
+// as sent.
+func (o *outbox) batch() ([]byte, error) {
+	var frames []byte
+	for o.sent < len(o.list) && len(frames) < batchBytes {
+		l := &o.list[o.sent]
+		m := l.message
+		if m == nil {
+			m = o.piece(l)
+		}
+		var err error
+		if frames, err = wire.AppendFrame(frames, m); err != nil {
+			return nil, err
+		}
+		o.most = max(o.most, l.seq)
+		o.sent++
+	}
+	return frames, nil
+}
+
+// piece reads a piece of output.
+func (o *outbox) piece(l *letter) *wire.Message {
+	data := make([]byte, l.size)
+	n, err := o.spool.read(l.stream, l.offset, data)
+	if err != nil || n < l.size {
+		// Zeros keep what follows in its place.
+		clear(data[n:])
+		o.damaged = true
+	}
+	return &wire.Message{Seq: l.seq, Kind: wire.Output, Stream: l.stream, Offset: l.offset, Data: data}
+}
+
+// reconnected makes everything that is not acknowledged go out again.
+func (o *outbox) reconnected() { o.sent = 0 }
+
+// acknowledge drops all messages up to seq, as far as they have been sent.
+func (o *outbox) acknowledge(seq uint64) {
+	seq = min(seq, o.most)
+	n := 0
+	for n < len(o.list) && o.list[n].seq <= seq {
+		if l := o.list[n]; l.message == nil {
+			o.spool.acknowledge(l.stream, l.offset+int64(l.size))
+			o.output--
+		}
+		n++
+	}
+	o.list = append(o.list[:0], o.list[n:]...)
+	o.sent = max(0, o.sent-n)
+}
+
+// empty says whether the broker has everything.
+func (o *outbox) empty() bool { return len(o.list) == 0 }
+
+// waiting says whether a message of that kind has not been acknowledged.
+func (o *outbox) waiting(kind wire.Kind) bool {
+	for _, l := range o.list {
+		if l.message != nil && l.message.Kind == kind {
+			return true
+		}
+	}
+	return false
+}

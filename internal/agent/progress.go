@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"bytes"
+	"math"
+	"regexp"
+	"strconv"
+)
+
+// lookBack is how much of the end of each stream is searched for progress. What
+// a program says is looked at when it is sampled, not line by line, so that a
+// program that writes a lot costs no more than one that writes little.
+const lookBack = 16 << 10
+
+// recent is the end of a stream of bytes.
+type recent struct {
+	keep int // bytes to keep; 0: none
+	text []byte
+}
+
+func (r *recent) add(data []byte) {
+	if r.keep == 0 {
+		return
+	}
+	if len(data) >= r.keep {
+		r.text = append(r.text[:0], data[len(data)-r.keep:]...)
+		return
+	}
+	r.text = append(r.text, data...)
+	if len(r.text) > 2*r.keep {
+		r.text = append(r.text[:0], r.text[len(r.text)-r.keep:]...)
+	}
+}
+
+func (r *recent) appendTo(buf []byte) []byte {
+	return append(buf, r.text[max(0, len(r.text)-r.keep):]...)
+}
+
+// progress finds how far a program is in what it writes.
+type progress struct {
+	pattern *regexp.Regexp
+	seen    [2]int64 // ends of the streams when they were searched
+	buf     []byte
+	done    float64
+	of      float64 // 0 as long as nothing was found
+}
+
+// newProgress is nil if there is no pattern. The pattern has two groups, done
+// and total, or one, per cent.
+func newProgress(pattern string) (*progress, error) {
+	if pattern == "" {
+		return nil, nil
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	return &progress{pattern: re}, nil
+}
+
+// look searches what was written since the last look.
+func (p *progress) look(s *spool) {
+	if p == nil {
+		return
+	}
+	for number := 1; number <= 2; number++ {
+		if _, end := s.span(number); end == p.seen[number-1] {
+			continue
+		}
+		p.buf, p.seen[number-1] = s.lately(number, p.buf)
+		if done, of, ok := lastProgress(p.pattern, p.buf); ok {
+			p.done, p.of = done, of
+		}
+	}
+}
+
+// steps is what was found: how many of how many; 0, 0 if nothing.
+func (p *progress) steps() (done, of float64) {
+	if p == nil {
+		return 0, 0
+	}
+	return p.done, p.of
+}
+
+// lastProgress is what the last whole line that matches says. A line ends with
+// a newline or a carriage return, as progress bars write.
+func lastProgress(re *regexp.Regexp, text []byte) (done, of float64, ok bool) {
+	end := bytes.LastIndexAny(text, "\r\n")
+	for end >= 0 {
+		start := bytes.LastIndexAny(text[:end], "\r\n") // -1: the first line
+		if m := re.FindSubmatch(text[start+1 : end]); m != nil {
+			if done, of, ok := readProgress(m[1:]); ok {
+				return done, of, true
+			}
+		}
+		end = start
+	}
+	return 0, 0, false
+}
+
+func readProgress(groups [][]byte) (done, of float64, ok bool) {
+	of = 100
+	switch len(groups) {
+	case 1:
+	case 2:
+		if of, ok = readNumber(groups[1]); !ok || of <= 0 {
+			return 0, 0, false
+		}
+	default:
+		return 0, 0, false
+	}
+	done, ok = readNumber(groups[0])
+	if !ok || done < 0 {
+		return 0, 0, false
+	}
+	return min(done, of), of, true
+}
+
+func readNumber(text []byte) (float64, bool) {
+	x, err := strconv.ParseFloat(string(text), 64)
+	return x, err == nil && !math.IsInf(x, 0) && !math.IsNaN(x)
+}
