@@ -19,17 +19,17 @@ help: ## list the targets
 build: $(BUILD)/godwit-sandbox ## build the binaries godwit and godwit-sandbox into build/
 	CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BUILD)/godwit ./cmd/godwit
 
-# gVisor's runsc, pinned in a module of its own: its libraries are not ours. A
-# minute or two the first time, nothing while the pin stays. The name appears
-# only when the file is whole, so an interrupted build is begun again. Images
-# are restored only by the version that wrote them: the pin is that version.
+# gVisor's runsc and a little of ours, in a module of its own: its libraries are
+# not ours. A minute or two the first time, nothing while nothing changed. The
+# name appears only when the file is whole, so an interrupted build is begun
+# again. Images are restored only by the version that wrote them: the pin is it.
 sandbox: $(BUILD)/godwit-sandbox ## build the sandbox that saves and restores programs (gVisor)
 
-$(BUILD)/godwit-sandbox: sandbox/go.mod sandbox/go.sum
+$(BUILD)/godwit-sandbox: $(wildcard sandbox/*.go) sandbox/go.mod sandbox/go.sum
 	@mkdir -p $(BUILD)
 	version=$$($(GO) -C sandbox list -m -f '{{.Version}}' gvisor.dev/gvisor) && \
 	CGO_ENABLED=0 $(GO) -C sandbox build -buildvcs=false -trimpath \
-	  -ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$$version" -o ../$@.part gvisor.dev/gvisor/runsc
+	  -ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$$version" -o ../$@.part .
 	@mv $@.part $@
 
 # One after the other even under -j, so that the output reads in order and the

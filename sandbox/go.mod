@@ -2,7 +2,10 @@ module github.com/godwit-hpc/godwit/sandbox
 
 go 1.26.3
 
-tool gvisor.dev/gvisor/runsc
+require (
+	golang.org/x/sys v0.43.0
+	gvisor.dev/gvisor v0.0.0-20260527191743-a81fd9dd382e
+)
 
 require (
 	github.com/cenkalti/backoff v2.2.1+incompatible // indirect
@@ -21,8 +24,7 @@ require (
 	golang.org/x/exp v0.0.0-20250711185948-6ae5c78190dc // indirect
 	golang.org/x/mod v0.34.0 // indirect
 	golang.org/x/sync v0.20.0 // indirect
-	golang.org/x/sys v0.43.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
-	gvisor.dev/gvisor v0.0.0-20260527191743-a81fd9dd382e // indirect
+	gopkg.in/check.v1 v1.0.0-20201130134442-10cb98267c6c // indirect
 )

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"gvisor.dev/gvisor/pkg/control/client"
+	"gvisor.dev/gvisor/pkg/log"
+	"gvisor.dev/gvisor/pkg/state/statefile"
+	"gvisor.dev/gvisor/runsc/boot"
+	"gvisor.dev/gvisor/runsc/config"
+	"gvisor.dev/gvisor/runsc/container"
+	"gvisor.dev/gvisor/runsc/flag"
+	rsandbox "gvisor.dev/gvisor/runsc/sandbox"
+	"gvisor.dev/gvisor/runsc/specutils"
+)
+
+// What the parent hands over. Standard output and error are the supervisor's
+// own log, so that nothing of gVisor's gets into the program's output.
+const (
+	ordersFD = 3 // a socket: orders come in, answers and events go out, one JSON object a line
+	stdoutFD = 4 // the program's
+	stderrFD = 5
+)
+
+// order is what the parent wants done. Do is start, which comes first and has no
+// answer, then pause, resume, save, files or stop.
+type order struct {
+	Number int    `json:"number"`
+	Do     string `json:"do"`
+	Dir    string `json:"dir,omitempty"` // of save: where the image goes
+}
+
+// message is what goes out: the answer to an order, or an event.
+type message struct {
+	Number int    `json:"number,omitempty"` // of the order this answers; 0: an event
+	Error  string `json:"error,omitempty"`
+	Files  *files `json:"files,omitempty"` // the answer to files
+
+	Running *running `json:"running,omitempty"`
+	Failed  string   `json:"failed,omitempty"` // it could not be started
+	Ended   *ended   `json:"ended,omitempty"`
+}
+
+type running struct {
+	Sentry int `json:"sentry"` // the process that holds the program
+	Gofer  int `json:"gofer"`
+}
+
+type ended struct {
+	Status uint32 `json:"status"` // as wait(2) gives it
+	Lost   bool   `json:"lost,omitempty"`
+	Why    string `json:"why,omitempty"`
+}
+
+// files are the files that the program has mapped and that it has open, by
+// their names inside.
+type files struct {
+	Mapped []string `json:"mapped,omitempty"`
+	Open   []string `json:"open,omitempty"`
+}
+
+// supervisor is one sandbox and the line to the parent.
+type supervisor struct {
+	conf   *config.Config
+	c      *container.Container
+	sentry int // the process that holds the program
+
+	orders *json.Decoder
+	mu     sync.Mutex
+	line   *os.File
+}
+
+// supervise runs the program of a bundle until it ends. The working folder is
+// the sandbox's own, empty but for the mark: gVisor is told of it by a short
+// name because the name of a socket in it must not be long.
+func supervise(args []string) {
+	// The children die with the thread that started them; this one lives as
+	// long as the process.
+	runtime.LockOSThread()
+	fs := flag.NewFlagSet("supervise", flag.ContinueOnError)
+	bundle := fs.String("bundle", "", "folder of the OCI bundle")
+	image := fs.String("image", "", "folder of the image to continue; none: start from the beginning")
+	dcache := fs.String("dcache", "1000", "how many files are kept open for being used again")
+	if err := fs.Parse(args); err != nil {
+		die("reading the arguments", err)
+	}
+	log.SetTarget(log.GoogleEmitter{Writer: &log.Writer{Next: ownLog}})
+	log.SetLevel(log.Warning)
+	for _, fd := range []int{ordersFD, stdoutFD, stderrFD} {
+		unix.CloseOnExec(fd)
+	}
+	line := os.NewFile(ordersFD, "orders")
+	s := &supervisor{line: line, orders: json.NewDecoder(line)}
+	// The parent may have something to do with this process first, such as
+	// putting it into a cgroup.
+	var first order
+	if err := s.orders.Decode(&first); err != nil || first.Do != "start" {
+		die("waiting for the order to start", fmt.Errorf("got %q: %w", first.Do, err))
+	}
+	var err error
+	if s.conf, err = configure(*dcache); err != nil {
+		die("setting up", err)
+	}
+	if err := s.start(*bundle, *image); err != nil {
+		s.send(message{Failed: err.Error()})
+		s.end(1)
+	}
+}
+
+// configure is gVisor's configuration: no network, because a network of the
+// host cannot be saved; files as they are, without layers over them.
+func configure(dcache string) (*config.Config, error) {
+	all := flag.NewFlagSet("runsc", flag.ContinueOnError)
+	config.RegisterFlags(all)
+	for name, value := range map[string]string{
+		"root":           "/proc/self/cwd",
+		"platform":       "systrap",
+		"network":        "none",
+		"ignore-cgroups": "true",
+		"overlay2":       "none",
+		"host-settings":  "ignore",
+		"panic-log":      "/proc/self/cwd/panic",
+		"dcache":         dcache,
+	} {
+		if err := all.Set(name, value); err != nil {
+			return nil, fmt.Errorf("%s=%s: %w", name, value, err)
+		}
+	}
+	return config.NewFromFlags(all)
+}
+
+// start runs the program, tells the parent, and obeys until it has ended. It
+// returns only if the program could not be started.
+func (s *supervisor) start(bundle, image string) error {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	// gVisor gives the program what these variables hold.
+	os.Stdin, os.Stdout, os.Stderr = null, os.NewFile(stdoutFD, "stdout"), os.NewFile(stderrFD, "stderr")
+	spec, err := specutils.ReadSpec(bundle, s.conf)
+	if err != nil {
+		return err
+	}
+	s.c, err = container.New(s.conf, container.Args{ID: "godwit", Spec: spec, BundleDir: bundle, Attached: true})
+	if err != nil {
+		return fmt.Errorf("making the sandbox: %w", err)
+	}
+	// Connected before the program runs: a program that ends at once has then
+	// still somebody to tell.
+	line, err := client.ConnectTo(s.c.Sandbox.ControlSocketPath)
+	if err != nil {
+		return s.giveUp(fmt.Errorf("reaching the sandbox: %w", err))
+	}
+	if image == "" {
+		err = s.c.Start(s.conf)
+	} else {
+		err = s.c.Restore(s.conf, image, false, false, nil)
+	}
+	if err != nil {
+		return s.giveUp(err)
+	}
+	// Only the sandbox holds the program's output from now on.
+	_, _ = os.Stdout.Close(), os.Stderr.Close()
+	s.sentry = s.c.Sandbox.Getpid()
+	s.send(message{Running: &running{Sentry: s.sentry, Gofer: s.c.GoferPid.Load()}})
+	go s.obey()
+	var status unix.WaitStatus
+	asked := line.Call(boot.ContMgrWait, &s.c.ID, &status)
+	own, waited := s.c.Wait()
+	_ = s.c.Destroy()
+	s.send(message{Ended: judge(asked, status, waited, own)})
+	s.end(0)
+	return nil
+}
+
+// giveUp ends a sandbox whose program does not run.
+func (s *supervisor) giveUp(err error) error {
+	_ = s.c.Destroy()
+	return err
+}
+
+// judge tells the end of a program from that of its sandbox. A sandbox that
+// answered knows how the program ended. One that did not, died.
+func judge(asked error, status unix.WaitStatus, waited error, own unix.WaitStatus) *ended {
+	if asked == nil {
+		return &ended{Status: uint32(status)}
+	}
+	why := "the sandbox stopped answering"
+	switch {
+	case waited != nil:
+	case own.Signaled():
+		why = fmt.Sprintf("the sandbox was ended by signal %d", int(own.Signal()))
+	default:
+		why = fmt.Sprintf("the sandbox ended with code %d", own.ExitStatus())
+	}
+	if panicked := firstLine("panic"); panicked != "" {
+		why += ": " + panicked
+	}
+	return &ended{Lost: true, Why: why}
+}
+
+// firstLine is what stands first in a file, as far as it is short.
+func firstLine(name string) string {
+	f, err := os.Open(filepath.Clean(name))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 200)
+	n, _ := io.ReadFull(f, head)
+	for i, c := range head[:n] {
+		if c == '\n' {
+			return string(head[:i])
+		}
+	}
+	return string(head[:n])
+}
+
+// obey takes orders until there is nobody left to give them; then the program
+// ends too.
+func (s *supervisor) obey() {
+	for {
+		var o order
+		if err := s.orders.Decode(&o); err != nil {
+			_ = s.kill()
+			return
+		}
+		answer := message{Number: o.Number}
+		if err := s.do(o, &answer); err != nil {
+			answer.Error = err.Error()
+		}
+		s.send(answer)
+	}
+}
+
+// do carries out one order. Every save leaves the program as it was: one that
+// fails must not have ended it.
+func (s *supervisor) do(o order, answer *message) error {
+	switch o.Do {
+	case "pause":
+		return s.c.Sandbox.Pause(s.c.ID)
+	case "resume":
+		return s.c.Sandbox.Resume(s.c.ID)
+	case "save":
+		return s.c.Sandbox.Checkpoint(s.conf, s.c.ID, o.Dir, rsandbox.CheckpointOpts{
+			Compression: statefile.CompressionLevelNone,
+			Resume:      true,
+		})
+	case "files":
+		var err error
+		answer.Files, err = s.files()
+		return err
+	case "stop":
+		return s.kill()
+	default:
+		return errors.New("no such order: " + o.Do)
+	}
+}
+
+// kill ends the program with its sandbox. What is left to do then is done where
+// its end is waited for.
+func (s *supervisor) kill() error {
+	return unix.Kill(s.sentry, unix.SIGKILL)
+}
+
+// files asks the sandbox which files are in use.
+func (s *supervisor) files() (*files, error) {
+	dump, err := s.c.Sandbox.ProcfsDump()
+	if err != nil {
+		return nil, err
+	}
+	f := &files{}
+	mapped, open := map[string]bool{}, map[string]bool{}
+	for _, p := range dump {
+		for _, m := range p.Maps {
+			if m.Inode != 0 && !mapped[m.Pathname] {
+				mapped[m.Pathname] = true
+				f.Mapped = append(f.Mapped, m.Pathname)
+			}
+		}
+		for _, d := range p.FDs {
+			if d.Mode&unix.S_IFMT == unix.S_IFREG && !open[d.Path] {
+				open[d.Path] = true
+				f.Open = append(f.Open, d.Path)
+			}
+		}
+	}
+	return f, nil
+}
+
+// send tells the parent something. A parent that is gone is noticed where
+// orders are read.
+func (s *supervisor) send(m message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, err := json.Marshal(m)
+	if err != nil {
+		die("telling the parent", err)
+	}
+	_, _ = s.line.Write(append(text, '\n'))
+}
+
+// end ends the process once whatever is being said has been said.
+func (s *supervisor) end(code int) {
+	s.mu.Lock()
+	os.Exit(code)
+}
