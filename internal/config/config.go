@@ -5,9 +5,14 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // Config is the settings of a broker.
@@ -26,7 +31,7 @@ type Cluster struct {
 	Driver string // local
 	CPUs   []int
 	Slots  int     // processors offered
-	Quota  float64 // share of each CPU; 1 if not limited
+	Quota  float64 // share of each CPU that jobs may use; 1: all
 	Speed  float64 // relative to the reference host; 0: to be measured
 	Nice   int
 	Memory int64 // bytes; 0: not limited
@@ -47,20 +52,61 @@ type Keep struct {
 
 // Limits bound what a job may bring along.
 type Limits struct {
-	WorkBytes int64 // of a work folder
-	WorkFiles int
+	Work  int64 // bytes in a work folder
+	Files int   // in a work folder
 }
 
-// Load finds and reads the settings: from the file flag names, else from that
-// of GODWIT_CONFIG, else from godwit/config.yaml in the user's folder of
+// maxFile bounds how much of a file is read: settings are short.
+const maxFile = 1 << 20
+
+// Load finds and reads the settings: from the file that flag names, else from
+// that of GODWIT_CONFIG, else from godwit/config.yaml in the user's folder of
 // settings if there is one; else it gives the defaults. cpus are those of this
 // machine that may be used.
 func Load(flag string, getenv func(string) string, cpus []int) (*Config, error) {
-	return Default(cpus), nil
+	path, asked := Find(flag, getenv)
+	if !asked {
+		if _, err := os.Stat(path); path == "" || errors.Is(err, fs.ErrNotExist) {
+			return Default(cpus), nil
+		}
+	}
+	data, err := yamlfile.ReadFile(path, "a file of settings", maxFile)
+	if err != nil {
+		return nil, err
+	}
+	return Read(path, data, cpus)
+}
+
+// Find says where the settings stand. asked is false for the file that is read
+// only if it is there; "" if there is no such place.
+func Find(flag string, getenv func(string) string) (path string, asked bool) {
+	if flag != "" {
+		return flag, true
+	}
+	if path := getenv("GODWIT_CONFIG"); path != "" {
+		return path, true
+	}
+	dir := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) { // others are to be ignored, says the specification
+		home := getenv("HOME")
+		if home == "" {
+			return "", false
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(dir, "godwit", "config.yaml"), false
 }
 
 // Default is one cluster, local, of all CPUs.
-func Default(cpus []int) *Config { return &Config{} }
+func Default(cpus []int) *Config {
+	return &Config{
+		Clusters: []Cluster{{Name: "local", Driver: Local, CPUs: cpus, Slots: len(cpus), Quota: 1}},
+		Policy:   Policy{Place: core.DeadlineFirst, Approach: "pwa", Malleable: "marginal"},
+		Sample:   2 * time.Second,
+		Keep:     Keep{Jobs: 30 * 24 * time.Hour, Logs: 256 << 20},
+		Limits:   Limits{Work: 16 << 30, Files: 1_000_000},
+	}
+}
 
-// Read reads settings; name is the file as the user knows it.
-func Read(name string, data []byte, cpus []int) (*Config, error) { return nil, nil }
+// Local is the driver of this machine.
+const Local = "local"
