@@ -2,71 +2,247 @@ package proctree
 
 import (
 	"context"
+	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/cgroup"
+	"golang.org/x/sys/unix"
 )
-
-// BecomeSubreaper makes this process the parent of every orphan among its
-// descendants and reaps those of them that belong to nobody else here. The
-// agent calls it first thing; calling it again does nothing.
-func BecomeSubreaper() error { return nil }
 
 // Tree is all processes of one attempt, however many programs are started in it
 // one after the other. Its methods may be called from several goroutines.
-type Tree struct{ mark string }
+type Tree struct {
+	mark string
+
+	mu       sync.Mutex
+	read     reader
+	group    *cgroup.Group
+	before   time.Duration // what the group had used before it was ours
+	members  []*member     // parents before children
+	byPid    map[int]*member
+	roots    map[int]waiter
+	sessions map[int]bool // that members are or were in
+	dead     time.Duration
+	deadIO   ioCount
+	usage    Usage // as last told
+	looks    int
+	loadavg  int    // open file, or -1
+	lastPid  string // the youngest process of the machine at the last look
+	fds      int    // open files of members
+	changed  chan struct{}
+}
+
+// waiter says who waits for a child of this process.
+type waiter int
+
+const (
+	nobody    waiter = iota // it is an orphan: the reaper
+	here                    // the Process that Start returned
+	elsewhere               // whoever started it
+)
+
+// member is a process of the tree.
+type member struct {
+	stat
+	cpu     time.Duration // its own
+	seen    time.Duration // kids when it was last settled
+	io      ioCount
+	parent  *member // in the tree, when last seen
+	statFD  int     // open files, or -1
+	ioFD    int
+	stopped bool // by Stop
+}
 
 // Of is the Tree of the attempt with that mark: always the same one in this
 // process, until it is closed.
-func Of(mark string) *Tree { return &Tree{mark: mark} }
-
-// Close forgets the tree. It ends nothing.
-func (t *Tree) Close() {}
-
-// UseCgroup tells the tree that all its processes, and no others, are in that
-// cgroup: what they use is then read from there, and they are ended through it.
-func (t *Tree) UseCgroup(g *cgroup.Group) {}
-
-// Adopt counts a process that something else in this process started, and waits
-// for, as part of the tree, with all that it starts.
-func (t *Tree) Adopt(pid int) error { return nil }
-
-// Pids lists the processes of the tree that live, parents before children.
-func (t *Tree) Pids() []int { return nil }
-
-// Kill ends all processes of the tree: SIGTERM first and, to those that are left
-// after the grace, SIGKILL. It returns when none is left, or else with an error
-// that says which.
-func (t *Tree) Kill(ctx context.Context, grace time.Duration) error { return nil }
-
-// Stop makes all processes of the tree stand still (SIGSTOP), and returns when
-// they do.
-func (t *Tree) Stop(ctx context.Context) error { return nil }
-
-// Continue lets stopped processes run on.
-func (t *Tree) Continue() error { return nil }
-
-// Usage is what the processes of a tree have used since its first one started,
-// and what they hold now.
-type Usage struct {
-	CPU         time.Duration // user and system time of all, the dead included
-	Memory      int64         // resident now
-	Read        int64         // bytes read by system calls, from files, pipes and sockets
-	Written     int64
-	DiskRead    int64 // bytes that storage had to deliver
-	DiskWritten int64
-	Processes   int   // now
-	Threads     int   // now
-	Switches    int64 // voluntary context switches of those that live, looked up now and then
+func Of(mark string) *Tree {
+	known.Lock()
+	defer known.Unlock()
+	t := known.trees[mark]
+	if t == nil {
+		t = &Tree{mark: mark, byPid: map[int]*member{}, roots: map[int]waiter{}, sessions: map[int]bool{},
+			loadavg: -1, changed: make(chan struct{})}
+		known.trees[mark] = t
+	}
+	return t
 }
 
-// Usage reads what the tree uses. CPU and bytes never go down.
-func (t *Tree) Usage() Usage { return Usage{} }
+// Close forgets the tree. It ends nothing; what was used can still be asked for.
+func (t *Tree) Close() {
+	known.Lock()
+	if known.trees[t.mark] == t {
+		delete(known.trees, t.mark)
+	}
+	known.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range t.members {
+		t.closeFiles(m)
+	}
+	if t.loadavg >= 0 {
+		unix.Close(t.loadavg)
+		t.loadavg = -1
+	}
+}
 
-// Leftovers lists the processes whose environment has the mark, whoever their
-// parent is. This process is never among them.
-func Leftovers(mark string) ([]int, error) { return nil, nil }
+// UseCgroup tells the tree that all its processes, and no others, are in that
+// cgroup: the processor time is then read from there, and they are ended
+// through it.
+func (t *Tree) UseCgroup(g *cgroup.Group) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.group, t.before = g, 0
+	if g != nil {
+		if cpu, err := g.CPU(); err == nil {
+			t.before = cpu - t.usage.CPU
+		}
+	}
+}
 
-// KillLeftovers ends every process whose environment has the mark, and what
-// those started, and returns how many there were once none is left.
-func KillLeftovers(ctx context.Context, mark string) (int, error) { return 0, nil }
+// root notes a child of this process that somebody waits for.
+func (t *Tree) root(pid int, w waiter) {
+	known.Lock()
+	known.roots[pid] = t
+	known.Unlock()
+	t.mu.Lock()
+	t.roots[pid] = w
+	t.lastPid = ""
+	if sid, err := unix.Getsid(pid); err == nil && sid != ourSession() {
+		t.sessions[sid] = true
+	}
+	t.mu.Unlock()
+}
+
+// unroot forgets such a child.
+func (t *Tree) unroot(pid int) {
+	known.Lock()
+	if known.roots[pid] == t {
+		delete(known.roots, pid)
+	}
+	known.Unlock()
+	delete(t.roots, pid)
+}
+
+// knows reports whether a process belongs to the tree for certain.
+func (t *Tree) knows(s stat) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.knowsLocked(s)
+}
+
+func (t *Tree) knowsLocked(s stat) bool {
+	m := t.byPid[s.pid]
+	return m != nil && m.start == s.start || t.sessions[s.session]
+}
+
+// Pids lists the processes of the tree that live, parents before children.
+func (t *Tree) Pids() []int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.look(true)
+	pids := make([]int, 0, len(t.members))
+	for _, m := range t.members {
+		if !m.zombie() {
+			pids = append(pids, m.pid)
+		}
+	}
+	return pids
+}
+
+// Wait returns when no process of the tree is left.
+func (t *Tree) Wait(ctx context.Context) error {
+	pause := 10 * time.Millisecond
+	for {
+		t.mu.Lock()
+		changed := t.changed
+		t.mu.Unlock()
+		if t.empty() {
+			return nil
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-changed: // somebody was reaped
+		case <-timer.C: // what others wait for ends without our knowledge
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+		timer.Stop()
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// empty reports whether no process is left. Whoever of the tree has no parent
+// in it is a child of ours, so those are all that need be looked at.
+func (t *Tree) empty() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.ourOwn()) == 0
+}
+
+// ourOwn lists the children of this process that belong to the tree.
+func (t *Tree) ourOwn() []stat {
+	list, sure := t.listOwn()
+	for range 10 {
+		if sure {
+			break
+		}
+		list, sure = t.listOwn()
+	}
+	for pid, waiter := range t.roots {
+		if slices.ContainsFunc(list, func(s stat) bool { return s.pid == pid }) {
+			continue
+		}
+		if s, err := t.read.stat(pid); err == nil && s.ppid == os.Getpid() {
+			list = append(list, s)
+		} else if waiter == elsewhere {
+			t.unroot(pid) // who waits for it does not tell us
+		}
+	}
+	return list
+}
+
+// listOwn is one look at our children. It is not sure if one of them was gone
+// before it could be looked at: the kernel may then have left out another.
+func (t *Tree) listOwn() (list []stat, sure bool) {
+	sure = true
+	for _, pid := range t.read.ourChildren() {
+		s, err := t.read.stat(pid)
+		if err != nil {
+			sure = false
+			continue
+		}
+		if t.roots[pid] != nobody || orphan(s) && (t.knowsLocked(s) || t.claims(s)) {
+			list = append(list, s)
+		}
+	}
+	return list, sure
+}
+
+// claims decides whether an orphan that no tree knows yet is ours.
+func (t *Tree) claims(s stat) bool {
+	known.Lock()
+	defer known.Unlock()
+	if mark, ok := t.read.mark(s.pid); ok {
+		return mark == t.mark
+	}
+	return len(known.trees) == 1 && known.trees[t.mark] == t
+}
+
+// tell wakes those who wait for a change.
+func (t *Tree) tell() {
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+func (t *Tree) closeFiles(m *member) {
+	for _, fd := range []*int{&m.statFD, &m.ioFD} {
+		if *fd >= 0 {
+			unix.Close(*fd)
+			*fd = -1
+			t.fds--
+		}
+	}
+}

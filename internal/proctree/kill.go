@@ -1,0 +1,283 @@
+package proctree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Kill ends all processes of the tree: SIGTERM first and, to those that are left
+// after the grace, SIGKILL, once they stand still and cannot fork away. With no
+// grace there is no SIGTERM. It returns when none is left, or else with an
+// error that says which.
+func (t *Tree) Kill(ctx context.Context, grace time.Duration) error {
+	if grace > 0 && !t.empty() {
+		t.signalAll(unix.SIGTERM)
+		t.signalAll(unix.SIGCONT) // who is stopped cannot end itself
+		within, cancel := context.WithTimeout(ctx, grace)
+		err := t.Wait(within)
+		cancel()
+		if err != nil && ctx.Err() != nil {
+			return t.left(ctx.Err())
+		}
+	}
+	pause := 5 * time.Millisecond
+	for {
+		if err := t.strike(); err != nil {
+			return err
+		}
+		within, cancel := context.WithTimeout(ctx, pause)
+		err := t.Wait(within)
+		cancel()
+		if err == nil {
+			// Nothing can leave the tree. Looking for the mark costs little and
+			// would show us wrong.
+			n, err := KillLeftovers(ctx, t.mark)
+			if n == 0 || err != nil {
+				return err
+			}
+			continue
+		}
+		if ctx.Err() != nil {
+			return t.left(ctx.Err())
+		}
+		pause = min(2*pause, 200*time.Millisecond)
+	}
+}
+
+// strike stops all and kills all, once.
+func (t *Tree) strike() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.group != nil {
+		if err := t.group.Kill(); err != nil {
+			return err
+		}
+	}
+	known := -1
+	for range 100 { // until a look finds nobody new: then all stand still
+		t.look(true)
+		if len(t.members) == known {
+			break
+		}
+		known = len(t.members)
+		t.each(unix.SIGSTOP, true)
+	}
+	return t.each(unix.SIGKILL, true)
+}
+
+// each sends a signal to all members that live. With groups it goes to
+// their process groups too: the kernel sends that to all at once, also to
+// those that are being forked at that moment.
+func (t *Tree) each(sig syscall.Signal, groups bool) error {
+	var errs []error
+	done := map[int]bool{}
+	for _, m := range t.members {
+		if m.zombie() {
+			continue
+		}
+		if g := m.pgrp; groups && !done[g] && g > 1 && m.session != ourSession() {
+			done[g] = true
+			unix.Kill(-g, sig) //nolint:errcheck // each of them is signalled by itself as well
+		}
+		if err := t.read.signal(m.pid, m.start, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+			errs = append(errs, fmt.Errorf("process %d (%s) cannot be signalled: %w", m.pid, m.comm, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Signal sends a signal to every process of the tree.
+func (t *Tree) Signal(sig syscall.Signal) { t.signalAll(sig) }
+
+func (t *Tree) signalAll(sig syscall.Signal) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.look(true)
+	t.each(sig, false) //nolint:errcheck // who cannot be signalled is told of when killing fails
+}
+
+// left is an error that names the processes that could not be ended.
+func (t *Tree) left(err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.look(true)
+	names := ""
+	for i, m := range t.members {
+		if i == 5 {
+			names += " …"
+			break
+		}
+		names += fmt.Sprintf(" %d (%s, %c)", m.pid, m.comm, m.state)
+	}
+	return fmt.Errorf("%d processes are left:%s: %w", len(t.members), names, err)
+}
+
+// Stop makes all processes of the tree stand still (SIGSTOP), and returns when
+// they do. If they do not in time, they run on and there is an error.
+func (t *Tree) Stop(ctx context.Context) error {
+	pause := 20 * time.Microsecond
+	for {
+		still, err := t.halt()
+		if err == nil && still {
+			return nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			t.Continue()
+			return fmt.Errorf("the program could not be made to stand still: %w", err)
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, 10*time.Millisecond)
+	}
+}
+
+// halt stops those that still run and reports whether there was none.
+func (t *Tree) halt() (still bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known := len(t.members)
+	t.look(true)
+	still = known == len(t.members)
+	for _, m := range t.members {
+		if m.still() {
+			continue // also one that the program itself has stopped
+		}
+		still = false
+		m.stopped = true
+		if e := t.read.signal(m.pid, m.start, unix.SIGSTOP); e != nil && !errors.Is(e, unix.ESRCH) {
+			err = fmt.Errorf("process %d (%s): %w", m.pid, m.comm, e)
+		}
+	}
+	return still, err
+}
+
+// Continue lets what Stop stopped run on, children before parents.
+func (t *Tree) Continue() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := len(t.members) - 1; i >= 0; i-- {
+		if m := t.members[i]; m.stopped {
+			m.stopped = false
+			t.read.signal(m.pid, m.start, unix.SIGCONT) //nolint:errcheck // gone meanwhile: needs nothing
+		}
+	}
+}
+
+// Leftovers lists the processes whose environment has the mark, whoever their
+// parent is. This process is never among them.
+func Leftovers(mark string) ([]int, error) {
+	var r reader
+	list, err := r.marked(mark)
+	var pids []int
+	for _, s := range list {
+		pids = append(pids, s.pid)
+	}
+	return pids, err
+}
+
+func (r *reader) marked(mark string) ([]stat, error) {
+	pids, err := numbersIn("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("listing processes: %w", err)
+	}
+	var list []stat
+	for _, pid := range pids {
+		if pid == os.Getpid() {
+			continue
+		}
+		if found, ok := r.mark(pid); !ok || found != mark {
+			continue
+		}
+		if s, err := r.stat(pid); err == nil && !s.zombie() {
+			list = append(list, s)
+		}
+	}
+	return list, nil
+}
+
+// KillLeftovers ends every process whose environment has the mark, and what
+// those started, and returns how many there were once none is left.
+func KillLeftovers(ctx context.Context, mark string) (int, error) {
+	var r reader
+	ended := map[int]uint64{}
+	pause := time.Millisecond
+	for {
+		found, err := r.withDescendants(mark)
+		if err != nil || len(found) == 0 {
+			return len(ended), err
+		}
+		// Stop them until a look finds nobody new, then kill.
+		for range 100 {
+			r.signalEach(found, unix.SIGSTOP) //nolint:errcheck // the kill below tells
+			again, err := r.withDescendants(mark)
+			if err != nil {
+				return len(ended), err
+			}
+			grown := len(again) > len(found)
+			found = again
+			if !grown {
+				break
+			}
+		}
+		if err := r.signalEach(found, unix.SIGKILL); err != nil {
+			return len(ended), err
+		}
+		for _, s := range found {
+			ended[s.pid] = s.start
+		}
+		if ctx.Err() != nil {
+			return len(ended), fmt.Errorf("%d processes are left: %w", len(found), ctx.Err())
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, 100*time.Millisecond)
+	}
+}
+
+// withDescendants adds to the marked what they started: that may have another
+// environment.
+func (r *reader) withDescendants(mark string) ([]stat, error) {
+	list, err := r.marked(mark)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	in := map[int]bool{os.Getpid(): true}
+	for _, s := range list {
+		in[s.pid] = true
+	}
+	for i := 0; i < len(list); i++ { // the list grows while it is gone through
+		kids, err := r.children(list[i].pid, list[i].threads, nil)
+		if err != nil {
+			continue // gone meanwhile
+		}
+		for _, pid := range kids {
+			if s, err := r.stat(pid); err == nil && !in[pid] && !s.zombie() {
+				in[pid] = true
+				list = append(list, s)
+			}
+		}
+	}
+	return list, nil
+}
+
+func (r *reader) signalEach(list []stat, sig syscall.Signal) error {
+	var errs []error
+	done := map[int]bool{}
+	for _, s := range list {
+		if s.session != ourSession() && s.pgrp > 1 && !done[s.pgrp] {
+			done[s.pgrp] = true
+			unix.Kill(-s.pgrp, sig) //nolint:errcheck // each is signalled by itself as well
+		}
+		if err := r.signal(s.pid, s.start, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+			errs = append(errs, fmt.Errorf("process %d (%s) cannot be ended: %w", s.pid, s.comm, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,230 @@
+package proctree
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// known is what this process knows of its own children, in order to tell those
+// that somebody here waits for from the orphans that it has to reap itself.
+var known = struct {
+	sync.Mutex
+	trees map[string]*Tree
+	roots map[int]*Tree // children that somebody waits for
+}{trees: map[string]*Tree{}, roots: map[int]*Tree{}}
+
+// forking is held for reading by who forks a child, until it stands in known, and by
+// who waits for one, from when it stands there no more; for writing by the reaper.
+// So the reaper never takes a child of somebody else for an orphan.
+var forking sync.RWMutex
+
+// BecomeSubreaper makes this process the parent of every orphan among its
+// descendants, and reaps those that nobody else here waits for: zombies that are
+// not in our own session and were not started by Start or StartCommand. A
+// child that os/exec started in our session is never touched. The agent calls
+// it first thing; calling it again does nothing.
+func BecomeSubreaper() error { return becomeSubreaper() }
+
+var becomeSubreaper = sync.OnceValue(func() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("taking care of orphaned processes: %w", err)
+	}
+	died := make(chan os.Signal, 1)
+	signal.Notify(died, syscall.SIGCHLD)
+	go reapForever(died)
+	return nil
+})
+
+func reapForever(died <-chan os.Signal) {
+	var r reader
+	for range died {
+		r.reapOrphans()
+	}
+}
+
+// reapOrphans reaps the dead among our children that nobody waits for.
+func (r *reader) reapOrphans() {
+	forking.Lock()
+	defer forking.Unlock()
+	// One look without taking anything: mostly the dead child is somebody's
+	// who has waited for it already.
+	var info unix.Siginfo
+	if err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil || info.Signo == 0 {
+		return
+	}
+	for _, pid := range r.ourChildren() {
+		s, err := r.stat(pid)
+		if err != nil || !s.zombie() || !orphan(s) {
+			continue
+		}
+		if t := r.owner(s); t != nil {
+			t.bury(pid)
+		} else {
+			wait(pid)
+		}
+	}
+}
+
+// ourChildren lists the children of this process.
+func (r *reader) ourChildren() []int {
+	self := os.Getpid()
+	pids, err := r.children(self, 2, nil)
+	if err != nil {
+		for _, s := range r.everybody() {
+			if s.ppid == self {
+				pids = append(pids, s.pid)
+			}
+		}
+	}
+	return pids
+}
+
+// everybody reads all of /proc: for kernels that do not list children.
+func (r *reader) everybody() []stat {
+	pids, _ := numbersIn("/proc") //nolint:errcheck // without /proc nothing works, and that is said elsewhere
+	var list []stat
+	for _, pid := range pids {
+		if s, err := r.stat(pid); err == nil {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// orphan reports whether a child of ours was once somebody else's, or at least
+// is waited for by nobody. Programs are started in sessions of their own and
+// cannot come back into ours, so what is in ours was forked by us.
+func orphan(s stat) bool {
+	if s.session == ourSession() {
+		return false
+	}
+	known.Lock()
+	defer known.Unlock()
+	return known.roots[s.pid] == nil
+}
+
+func ourSession() int {
+	sid, err := unix.Getsid(0)
+	if err != nil {
+		return -1
+	}
+	return sid
+}
+
+// owner is the tree that an orphan belongs to: one that knew it, one whose
+// session it is in, one whose mark it carries, or else the only one there is.
+func (r *reader) owner(s stat) *Tree {
+	known.Lock()
+	trees := make([]*Tree, 0, len(known.trees))
+	for _, t := range known.trees {
+		trees = append(trees, t)
+	}
+	known.Unlock()
+	for _, t := range trees {
+		if t.knows(s) {
+			return t
+		}
+	}
+	if mark, ok := r.mark(s.pid); ok {
+		for _, t := range trees {
+			if t.mark == mark {
+				return t
+			}
+		}
+		return nil
+	}
+	if len(trees) == 1 {
+		return trees[0]
+	}
+	return nil
+}
+
+// mark reads the mark in a process's environment.
+func (r *reader) mark(pid int) (string, bool) {
+	env, err := r.file(procPath(pid, "environ"))
+	if err != nil {
+		return "", false
+	}
+	return findMark(env)
+}
+
+// findMark looks through an environment as /proc shows it.
+func findMark(env []byte) (string, bool) {
+	const want = Variable + "="
+	for len(env) > 0 {
+		entry := env
+		if i := bytes.IndexByte(env, 0); i >= 0 {
+			entry, env = env[:i], env[i+1:]
+		} else {
+			env = nil
+		}
+		if len(entry) >= len(want) && string(entry[:len(want)]) == want {
+			return string(entry[len(want):]), true
+		}
+	}
+	return "", false
+}
+
+// withMark is an environment with the mark, and no other.
+func withMark(env []string, mark string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(e string) bool { return strings.HasPrefix(e, Variable+"=") })
+	return append(env, Variable+"="+mark)
+}
+
+// wait reaps a child that is dead.
+func wait(pid int) (unix.WaitStatus, unix.Rusage, bool) {
+	var ws unix.WaitStatus
+	var ru unix.Rusage
+	for {
+		got, err := unix.Wait4(pid, &ws, unix.WNOHANG, &ru)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		return ws, ru, err == nil && got == pid
+	}
+}
+
+// StartCommand starts a command whose Wait the caller will call, as part of the
+// tree: in a session of its own and with the mark in its environment.
+func (t *Tree) StartCommand(cmd *exec.Cmd) error {
+	if err := BecomeSubreaper(); err != nil {
+		return err
+	}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setsid = true
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = withMark(cmd.Env, t.mark)
+	forking.RLock()
+	defer forking.RUnlock()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	t.root(cmd.Process.Pid, elsewhere)
+	return nil
+}
+
+// Adopt counts a child of this process that somebody else started, and waits
+// for, as part of the tree, with all that it starts. If it is in a session of
+// its own it may be reaped before this is called: use StartCommand.
+func (t *Tree) Adopt(pid int) error {
+	var r reader
+	if s, err := r.stat(pid); err != nil || s.ppid != os.Getpid() {
+		return fmt.Errorf("process %d is not a child of this one", pid)
+	}
+	t.root(pid, elsewhere)
+	return nil
+}

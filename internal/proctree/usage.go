@@ -1,0 +1,338 @@
+package proctree
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Usage is what the processes of a tree have used since its first one started,
+// and what they hold now.
+type Usage struct {
+	CPU         time.Duration // user and system time of all, the dead included
+	Memory      int64         // resident now; what processes share counts for each
+	Read        int64         // bytes read by system calls, from files, pipes and sockets
+	Written     int64
+	DiskRead    int64 // bytes that storage had to deliver
+	DiskWritten int64
+	Processes   int   // now
+	Threads     int   // now
+	Switches    int64 // voluntary context switches of those that live, looked up at every fifth call
+}
+
+const (
+	keepFiles  = 128 // files of /proc held open for each tree
+	lookAgain  = 16  // calls after which children are listed even if nothing seems to have been forked
+	lookSwitch = 5   // calls after which context switches are counted again
+	mostTasks  = 256 // threads whose context switches are looked up
+)
+
+var pageSize = int64(os.Getpagesize())
+
+// Usage reads what the tree uses. Processor time and bytes never go down.
+//
+// The time of a process that has ended is in its parent's count of waited-for
+// children, or was told to us when we reaped it. Only what a process used
+// after the last call is lost, and only if its parent does not wait for its
+// children (SIGCHLD ignored).
+func (t *Tree) Usage() Usage {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.look(false)
+	u := Usage{CPU: t.dead, Switches: t.usage.Switches}
+	io := t.deadIO
+	for _, m := range t.members {
+		u.CPU += m.cpu + m.kids
+		io = io.plus(m.io)
+		if !m.zombie() {
+			u.Processes++
+			u.Threads += m.threads
+			u.Memory += m.rss * pageSize
+		}
+	}
+	if t.group != nil {
+		if cpu, err := t.group.CPU(); err == nil {
+			u.CPU = cpu - t.before
+		}
+	}
+	if t.looks%lookSwitch == 1 {
+		u.Switches = t.switches()
+	}
+	u.CPU = max(u.CPU, t.usage.CPU)
+	io = io.atLeast(ioCount{t.usage.Read, t.usage.Written, t.usage.DiskRead, t.usage.DiskWritten})
+	u.Read, u.Written, u.DiskRead, u.DiskWritten = io.read, io.written, io.diskRead, io.diskWritten
+	t.usage = u
+	return u
+}
+
+// look brings the members up to date: what those we know have used, which are
+// gone, and, if anything was forked or sure is asked for, who is new.
+func (t *Tree) look(sure bool) {
+	t.looks++
+	var gone []*member
+	for range 3 { // until nobody goes while we look, so that nobody's time is counted twice
+		lost := t.refresh()
+		gone = append(gone, lost...)
+		if len(lost) == 0 {
+			break
+		}
+	}
+	t.settle(gone)
+	if forked := t.forked(); forked || sure || t.looks%lookAgain == 0 {
+		t.discover()
+	}
+}
+
+// forked reports whether any process or thread may have been made on this
+// machine since it was last asked: then the youngest is another one.
+func (t *Tree) forked() bool {
+	if t.loadavg < 0 {
+		fd, err := openProc("/proc/loadavg")
+		if err != nil {
+			return true
+		}
+		t.loadavg = fd
+	}
+	text, err := t.read.at(t.loadavg)
+	if err != nil {
+		return true
+	}
+	last := text[bytes.LastIndexByte(text, ' ')+1:]
+	if string(last) == t.lastPid {
+		return false
+	}
+	t.lastPid = string(last)
+	return true
+}
+
+// refresh reads the members again, parents before children: a child that is
+// waited for in between is then missed for now, not counted twice. It returns
+// those that are gone.
+func (t *Tree) refresh() []*member {
+	var gone []*member
+	stay := t.members[:0]
+	for _, m := range t.members {
+		if t.update(m) {
+			stay = append(stay, m)
+			continue
+		}
+		t.closeFiles(m)
+		if t.byPid[m.pid] == m {
+			delete(t.byPid, m.pid)
+		}
+		gone = append(gone, m)
+	}
+	clear(t.members[len(stay):])
+	t.members = stay
+	return gone
+}
+
+// update reads one member again; false if it is gone.
+func (t *Tree) update(m *member) bool {
+	text, err := t.readKept(&m.statFD, m.pid, "stat")
+	if err != nil {
+		return false
+	}
+	s, err := parseStat(text, m.comm == "")
+	if err != nil || m.start != 0 && s.start != m.start {
+		return false
+	}
+	if s.comm == "" {
+		s.comm = m.comm
+	}
+	if s.ppid != m.ppid {
+		m.parent = t.byPid[s.ppid]
+	}
+	m.stat = s
+	if s.session != ourSession() {
+		t.sessions[s.session] = true
+	}
+	m.cpu = s.own
+	if cpu, ok := cpuClock(m.pid); ok {
+		m.cpu = cpu
+	}
+	if text, err := t.readKept(&m.ioFD, m.pid, "io"); err == nil {
+		m.io = m.io.atLeast(parseIO(text))
+	}
+	return true
+}
+
+// readKept reads a file of a process and keeps it open for the next time, as
+// long as there are not too many.
+func (t *Tree) readKept(fd *int, pid int, name string) ([]byte, error) {
+	if *fd >= 0 {
+		return t.read.at(*fd)
+	}
+	opened, err := openProc(procPath(pid, name))
+	if err != nil {
+		return nil, err
+	}
+	if t.fds < keepFiles {
+		*fd = opened
+		t.fds++
+		return t.read.at(opened)
+	}
+	defer unix.Close(opened)
+	return t.read.at(opened)
+}
+
+// settle accounts for members that are gone. What they had used should have
+// gone to the nearest ancestor that lives, or to us; what did not get there is
+// kept as it was last seen.
+func (t *Tree) settle(gone []*member) {
+	missing := map[*member][]*member{}
+	for _, m := range gone {
+		a := m.parent
+		for a != nil && t.byPid[a.pid] != a {
+			a = a.parent
+		}
+		missing[a] = append(missing[a], m)
+	}
+	for a, list := range missing {
+		var want, got time.Duration
+		var io ioCount
+		for _, m := range list {
+			want += m.cpu + m.kids
+			io = io.plus(m.io)
+		}
+		if a != nil {
+			// Its count is in whole ticks, of user and of system time.
+			got = a.kids - a.seen + 2*tick*time.Duration(len(list))
+		}
+		if got < want {
+			t.dead += want - max(got, 0)
+			t.deadIO = t.deadIO.plus(io)
+		}
+	}
+	for _, m := range t.members {
+		m.seen = m.kids
+	}
+}
+
+// discover finds processes that are new. Those we know need not be found
+// again.
+func (t *Tree) discover() {
+	for _, s := range t.ourOwn() {
+		t.add(s, nil)
+	}
+	kids := t.kin()
+	// The list grows while it is gone through.
+	for i := 0; i < len(t.members); i++ {
+		m := t.members[i]
+		if m.zombie() {
+			continue
+		}
+		for _, pid := range kids(m) {
+			if t.byPid[pid] != nil {
+				continue
+			}
+			if s, err := t.read.stat(pid); err == nil && (s.ppid == m.pid || t.byPid[s.ppid] != nil) {
+				t.add(s, m)
+			}
+		}
+	}
+}
+
+// kin is a function that lists children.
+func (t *Tree) kin() func(m *member) []int {
+	var list []int
+	if _, err := t.read.children(os.Getpid(), 1, nil); err == nil {
+		return func(m *member) []int {
+			list, _ = t.read.children(m.pid, m.threads, list[:0]) //nolint:errcheck // gone meanwhile: no children
+			return list
+		}
+	}
+	of := map[int][]int{}
+	for _, s := range t.read.everybody() {
+		of[s.ppid] = append(of[s.ppid], s.pid)
+	}
+	return func(m *member) []int { return of[m.pid] }
+}
+
+// add takes a process into the tree unless it is there.
+func (t *Tree) add(s stat, parent *member) {
+	if m := t.byPid[s.pid]; m != nil && m.start == s.start {
+		return
+	}
+	m := &member{stat: s, parent: parent, statFD: -1, ioFD: -1}
+	if !t.update(m) {
+		t.closeFiles(m)
+		return
+	}
+	// What it waited for before we knew it is its own affair, not a gap.
+	m.seen = m.kids
+	t.members = append(t.members, m)
+	t.byPid[m.pid] = m
+}
+
+// switches counts the voluntary context switches of all threads.
+func (t *Tree) switches() int64 {
+	var sum int64
+	tasks := 0
+	for _, m := range t.members {
+		tids := []int{m.pid}
+		if m.threads > 1 {
+			tids, _ = numbersIn(procPath(m.pid, "task")) //nolint:errcheck // gone meanwhile: nothing to count
+		}
+		for _, tid := range tids {
+			if tasks++; tasks > mostTasks {
+				return sum
+			}
+			text, err := t.read.file(procPath(m.pid, "task/") + strconv.Itoa(tid) + "/status")
+			if err != nil {
+				continue
+			}
+			if v, ok := afterKey(text, "voluntary_ctxt_switches"); ok {
+				f := fields{rest: v}
+				sum += f.number()
+			}
+		}
+	}
+	return sum
+}
+
+// bury reaps a dead child of ours that belongs to the tree and keeps what it
+// has used. It says how it ended.
+func (t *Tree) bury(pid int) (unix.WaitStatus, time.Duration, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.byPid[pid]
+	if m != nil {
+		// While it is still there, find out which of its children it had
+		// waited for.
+		t.settle(t.refresh())
+	}
+	var io ioCount
+	if text, err := t.read.file(procPath(pid, "io")); err == nil {
+		io = parseIO(text)
+	} else if m != nil {
+		io = m.io
+	}
+	t.unroot(pid)
+	ws, ru, ok := wait(pid)
+	if m = t.byPid[pid]; m != nil {
+		t.closeFiles(m)
+		delete(t.byPid, pid)
+		for i, other := range t.members {
+			if other == m {
+				t.members = append(t.members[:i], t.members[i+1:]...)
+				break
+			}
+		}
+		for _, other := range t.members {
+			if other.parent == m {
+				other.parent = nil
+			}
+		}
+	}
+	used := time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+	if ok {
+		t.dead += used
+		t.deadIO = t.deadIO.plus(io)
+	}
+	t.tell()
+	return ws, used, ok
+}
