@@ -1,6 +1,6 @@
-// Package jobfile is what a user asks for: the job, as a YAML file or a command
-// line gives it, checked as a whole before anything happens. It knows the
-// fields and their meaning, not what is done with them.
+// Package jobfile is what a user asks for: the job, as a YAML file, a script or
+// a command line gives it, checked as a whole before anything happens. It knows
+// the fields and their meaning, not what is done with them.
 package jobfile
 
 import (
@@ -16,7 +16,7 @@ type Job struct {
 	Setup   string            `json:"setup,omitempty"`   // shell line run once before, in the same folder
 	Workdir string            `json:"workdir,omitempty"` // absolute on the submitting machine; "": an empty folder
 	Outputs []string          `json:"outputs,omitempty"` // brought back; none named: whatever changed
-	Inputs  []string          `json:"inputs,omitempty"`
+	Inputs  []string          `json:"inputs,omitempty"`  // relative: below Workdir; absolute: put beside it by its last name
 	Env     map[string]string `json:"env,omitempty"`
 
 	Deadline time.Duration `json:"deadline,omitempty"` // from submission; 0 if none
@@ -34,13 +34,26 @@ type Job struct {
 	Place       core.PlacePolicy `json:"place,omitempty"`
 	Confidence  float64          `json:"confidence,omitempty"`  // act when P(deadline met) falls below; 0: the default 0.95
 	Reliability float64          `json:"reliability,omitempty"` // least reliability of a cluster
-	Retries     int              `json:"retries"`
+	Retries     int              `json:"retries"`               // how often it is started again after a failure not its own
+	RetryOn     []string         `json:"retryOn,omitempty"`     // which such failures: node_fail, preempted; none named: all
 	Adapt       Adapt            `json:"adapt,omitempty"`
 
 	Checkpoint Checkpoint `json:"checkpoint"`
 	Progress   string     `json:"progress,omitempty"` // pattern with two groups, done and total, or one, per cent
 
 	Array ArrayRange `json:"array,omitzero"`
+
+	// By is the deadline where it was given as a moment; Deadline is the time
+	// until then from when the file was read. Whoever submits later sets it again:
+	// see Due.
+	By time.Time `json:"-"`
+}
+
+// Due counts the deadline from now on, where it was given as a moment.
+func (j *Job) Due(now time.Time) {
+	if !j.By.IsZero() {
+		j.Deadline = max(j.By.Sub(now), time.Millisecond)
+	}
 }
 
 // Adapt says whether a job that is about to miss its deadline is moved.
@@ -60,7 +73,34 @@ type Checkpoint struct {
 	Restart []string      `json:"restart,omitempty"` // argv that continues from these files
 }
 
+// Never is the Every of a job that is saved only when asked for or moved.
+const Never = time.Duration(-1)
+
 // ArrayRange is the indices of an array job, and how many may run at once.
 type ArrayRange struct {
-	First, Last, Step, AtOnce int
+	First, Last, Step, AtOnce int // AtOnce 0: all
+}
+
+// Len is the number of indices; 0 if the job is no array.
+func (a ArrayRange) Len() int {
+	if a.Step == 0 {
+		return 0
+	}
+	return (a.Last-a.First)/a.Step + 1
+}
+
+// DefaultRetries is how often a job is started again that was lost through no
+// fault of its own: often enough for a bad day, not for ever.
+const DefaultRetries = 10
+
+// DefaultConfidence is the chance of meeting the deadline below which something
+// is done.
+const DefaultConfidence = 0.95
+
+// Warning is something in a file that has no meaning here and was left out.
+type Warning struct {
+	File  string
+	Line  int
+	Field string
+	Text  string
 }
