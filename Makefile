@@ -11,13 +11,21 @@ FUZZTIME_TEST ?= 3s
 FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
-.PHONY: help build sandbox test check fmt fmt-check vet lint unit race fuzz-short fuzz bench demo experiments deps clean
+.PHONY: help build sandbox examples test check fmt fmt-check vet lint unit race fuzz-short fuzz bench demo experiments deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: $(BUILD)/godwit-sandbox ## build the binaries godwit and godwit-sandbox into build/
+build: $(BUILD)/godwit-sandbox examples ## build the binaries godwit and godwit-sandbox into build/
 	CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BUILD)/godwit ./cmd/godwit
+
+# The example programs that are not scripts; without a C compiler there are none.
+examples: ## compile the example programs
+	@if command -v cc >/dev/null; then $(MAKE) --no-print-directory examples/jobs/burn; \
+	else echo "no C compiler: examples/jobs/burn is not built (make deps)"; fi
+
+examples/jobs/burn: examples/jobs/burn.c
+	cc -O2 -o $@ $<
 
 # gVisor's runsc and a little of ours, in a module of its own: its libraries are
 # not ours. A minute or two the first time, nothing while nothing changed. The
@@ -91,4 +99,4 @@ deps: ## install what is missing on a bare Debian (a C compiler for the race det
 	@sh scripts/deps.sh
 
 clean: ## remove what the other targets built
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) examples/jobs/burn
