@@ -2,24 +2,33 @@ package store
 
 import "fmt"
 
+// NextSend is the number of the next command after those in the batch, if it
+// was next before.
+func (b *Batch) NextSend(next uint64) uint64 {
+	if n := len(b.Send); n > 0 {
+		return b.Send[n-1].ID + 1
+	}
+	return next
+}
+
 // Empty reports whether there is nothing in the batch.
 func (b *Batch) Empty() bool {
 	return len(b.Events)+len(b.Send)+len(b.Sent)+len(b.Jobs)+len(b.Entries)+len(b.Checkpoints)+len(b.Forget)+
 		len(b.Runs)+len(b.Transfers)+len(b.Quotes)+len(b.Settings) == 0
 }
 
-// Check says what makes a batch impossible to store when the next event must
-// have number next. Stores call it before they write anything.
-func (b *Batch) Check(next uint64) error {
-	if len(b.Events) > 0 && b.First != next {
-		return fmt.Errorf("%w: events from %d come where %d is next", ErrNumber, b.First, next)
+// Check says what makes a batch impossible to store when these are the numbers
+// of the next event and the next command. Stores call it before they write
+// anything.
+func (b *Batch) Check(nextEvent, nextSend uint64) error {
+	if len(b.Events) > 0 && b.First != nextEvent {
+		return fmt.Errorf("%w: events from %d come where %d is next", ErrNumber, b.First, nextEvent)
 	}
-	last := uint64(0)
 	for _, o := range b.Send {
-		if o.ID <= last {
-			return fmt.Errorf("command %d of the outbox comes after %d", o.ID, last)
+		if o.ID < nextSend {
+			return fmt.Errorf("%w: command %d of the outbox comes where %d is next", ErrNumber, o.ID, nextSend)
 		}
-		last = o.ID
+		nextSend = o.ID + 1
 	}
 	for i := range b.Jobs {
 		if j := &b.Jobs[i]; j.ID <= 0 || j.Unique == "" {

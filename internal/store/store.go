@@ -61,7 +61,7 @@ type Batch struct {
 	First  uint64
 	Events []core.Event
 
-	Send []Outbound // commands to be carried out; ids grow
+	Send []Outbound // commands to be carried out; ids grow, also from batch to batch
 	Sent []uint64   // ids of commands that have been
 
 	Jobs        []Job // put in place of what is there
@@ -107,7 +107,7 @@ type Loaded struct {
 	Outbox    []Outbound // in the order of their ids
 	Jobs      []Job      // those that are open, by number
 	NextJob   core.JobID // the first number that no job has had
-	NextSend  uint64     // the first id that no command in the outbox has
+	NextSend  uint64     // the first id that no command has had
 }
 
 // Snapshot is a state of the world and the last event in it.
@@ -161,7 +161,7 @@ var (
 	ErrLocked   = errors.New("the store is in use by another process")
 	ErrDamaged  = errors.New("the store is damaged")
 	ErrNewer    = errors.New("the store was written by a newer version")
-	ErrNumber   = errors.New("events are numbered wrongly: two writers, or a lost batch")
+	ErrNumber   = errors.New("numbered wrongly: two writers, or a lost batch")
 	ErrFull     = errors.New("no space is left for the store")
 	ErrClosed   = errors.New("the store is closed")
 )

@@ -131,13 +131,8 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) error {
 		return err
 	}
 	defer leave()
-	if err := b.Check(s.d.next()); err != nil {
+	if err := b.Check(s.d.next(), s.d.nextSend); err != nil {
 		return err
-	}
-	for _, o := range b.Send {
-		if o.ID < s.d.nextSend {
-			return fmt.Errorf("command %d of the outbox is there already", o.ID)
-		}
 	}
 	fresh, err := written(*b)
 	if err != nil {
@@ -193,10 +188,8 @@ func (d *Disk) upserts(jobs []store.Job) ([]store.Job, error) {
 
 func (d *Disk) put(b *store.Batch, jobs []store.Job) {
 	d.events = append(d.events, b.Events...)
-	for _, o := range b.Send {
-		d.outbox = append(d.outbox, o)
-		d.nextSend = o.ID + 1
-	}
+	d.outbox = append(d.outbox, b.Send...)
+	d.nextSend = b.NextSend(d.nextSend)
 	for _, id := range b.Sent {
 		d.outbox = slices.DeleteFunc(d.outbox, func(o store.Outbound) bool { return o.ID == id })
 	}

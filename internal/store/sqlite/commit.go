@@ -68,13 +68,14 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) error {
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	if err := b.Check(s.next); err != nil {
+	if err := b.Check(s.next, s.nextSend); err != nil {
 		return err
 	}
 	if err := s.transact(ctx, func(ctx context.Context) error { return s.put(ctx, b) }); err != nil {
 		return explain(s.path, err)
 	}
 	s.next += uint64(len(b.Events))
+	s.nextSend = b.NextSend(s.nextSend)
 	return nil
 }
 

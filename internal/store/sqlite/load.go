@@ -10,11 +10,11 @@ import (
 	"github.com/godwit-hpc/godwit/internal/store"
 )
 
-// nextEvent is the number that the next event will have.
-func nextEvent(ctx context.Context, c *sql.Conn) (uint64, error) {
-	var n uint64
-	err := c.QueryRowContext(ctx, "SELECT 1 + max(coalesce((SELECT max(n) FROM events), 0), coalesce((SELECT max(up_to) FROM snapshots), 0))").Scan(&n)
-	return n, err
+// loadNumbers finds the numbers of the next event and the next command.
+func (s *Store) loadNumbers(ctx context.Context) error {
+	return s.write.QueryRowContext(ctx, `SELECT
+		1 + max(coalesce((SELECT max(n) FROM events), 0), coalesce((SELECT max(up_to) FROM snapshots), 0)),
+		1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0)`).Scan(&s.next, &s.nextSend)
 }
 
 // Load implements store.Store.
@@ -82,7 +82,8 @@ func (s *Store) loadEvents(ctx context.Context, l *store.Loaded) error {
 }
 
 func (s *Store) loadOutbox(ctx context.Context, l *store.Loaded) error {
-	err := each(ctx, s.write, "SELECT id, body, sum FROM outbox ORDER BY id", nil, func(rows *sql.Rows) error {
+	l.NextSend = s.nextSend
+	return each(ctx, s.write, "SELECT id, body, sum FROM outbox ORDER BY id", nil, func(rows *sql.Rows) error {
 		var o store.Outbound
 		var body sql.RawBytes
 		var check int64
@@ -95,10 +96,6 @@ func (s *Store) loadOutbox(ctx context.Context, l *store.Loaded) error {
 		l.Outbox = append(l.Outbox, o)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return s.write.QueryRowContext(ctx, "SELECT 1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'outbox'), 0)").Scan(&l.NextSend)
 }
 
 func (s *Store) loadJobs(ctx context.Context, l *store.Loaded) (err error) {

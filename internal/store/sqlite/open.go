@@ -33,12 +33,13 @@ type Store struct {
 
 	closed atomic.Bool
 
-	mu     sync.Mutex // of the writer and all below
-	db     *sql.DB
-	write  *sql.Conn
-	stmts  statements
-	next   uint64 // number of the next event
-	broken error  // a commit failed half-way: nothing is known until the next Open
+	mu       sync.Mutex // of the writer and all below
+	db       *sql.DB
+	write    *sql.Conn
+	stmts    statements
+	next     uint64 // number of the next event
+	nextSend uint64 // number of the next command
+	broken   error  // a commit failed half-way: nothing is known until the next Open
 }
 
 var _ store.Store = (*Store)(nil)
@@ -80,7 +81,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err := s.stmts.prepare(ctx, s.write); err != nil {
 		return err
 	}
-	if s.next, err = nextEvent(ctx, s.write); err != nil {
+	if err := s.loadNumbers(ctx); err != nil {
 		return err
 	}
 	if s.read, err = sql.Open("sqlite", dsn(s.path, "query_only(ON)")); err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,7 @@ func Run(t *testing.T, place func(t *testing.T) Place) {
 	for name, test := range map[string]func(*fixture){
 		"a new store is empty":                                   newStoreIsEmpty,
 		"everything in a batch comes back":                       everythingComesBack,
+		"every field of a job comes back":                        everyFieldComesBack,
 		"everything survives a crash":                            everythingSurvives,
 		"an empty batch changes nothing":                         emptyBatch,
 		"events must be numbered without a gap":                  numbering,
@@ -205,6 +207,20 @@ func everythingComesBack(f *fixture) {
 	b := full()
 	f.commit(b)
 	f.hasAllOf(b)
+}
+
+func everyFieldComesBack(f *fixture) {
+	j := aJob(5)
+	j.Parent, j.Result, j.StagedOut = 4, "result", true
+	for v, i := reflect.ValueOf(j), 0; i < v.NumField(); i++ {
+		if v.Field(i).IsZero() {
+			f.Fatalf("the test gives field %s no value", v.Type().Field(i).Name)
+		}
+	}
+	f.commit(&store.Batch{Jobs: []store.Job{j}})
+	if diff := cmp.Diff(&j, get[*store.Job](f)(f.s.Job(f.ctx, "5"))); diff != "" {
+		f.Errorf("(-want +got)\n%s", diff)
+	}
 }
 
 func everythingSurvives(f *fixture) {
