@@ -82,6 +82,22 @@ func (r *reader) stat(pid int) (stat, error) {
 	return parseStat(text, true)
 }
 
+// stateOf is the state of a process whose first thread has ended: that of
+// another thread.
+func (r *reader) stateOf(pid int) byte {
+	tids, _ := numbersIn(procPath(pid, "task")) //nolint:errcheck // gone meanwhile: a zombie
+	for _, tid := range tids {
+		text, err := r.file(procPath(pid, "task/") + strconv.Itoa(tid) + "/stat")
+		if err != nil {
+			continue
+		}
+		if s, err := parseStat(text, false); err == nil && s.state != 'Z' && s.state != 'X' {
+			return s.state
+		}
+	}
+	return 'Z'
+}
+
 // children adds the children of a process with so many threads, as far as they
 // can be listed: one may be missed if another ends at that moment.
 func (r *reader) children(pid, threads int, into []int) ([]int, error) {

@@ -56,21 +56,35 @@ func reapForever(died <-chan os.Signal) {
 func (r *reader) reapOrphans() {
 	forking.Lock()
 	defer forking.Unlock()
-	// One look without taking anything: mostly the dead child is somebody's
-	// who has waited for it already.
-	var info unix.Siginfo
-	if err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil || info.Signo == 0 {
+	// Mostly the dead child is somebody's who has waited for it already.
+	if !waitable(0) {
 		return
 	}
 	for _, pid := range r.ourChildren() {
 		s, err := r.stat(pid)
-		if err != nil || !s.zombie() || !orphan(s) {
+		if err != nil || !s.zombie() || !orphan(s) || !waitable(pid) {
 			continue
 		}
 		if t := r.owner(s); t != nil {
 			t.bury(pid)
 		} else {
 			wait(pid)
+		}
+	}
+}
+
+// waitable looks, without taking anything, whether a child of ours can be
+// waited for; any child if pid is 0.
+func waitable(pid int) bool {
+	what := unix.P_PID
+	if pid == 0 {
+		what = unix.P_ALL
+	}
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(what, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil && info.Signo != 0
 		}
 	}
 }

@@ -25,8 +25,9 @@ type stat struct {
 	rss     int64  // pages
 }
 
-// zombie reports whether it has ended and was not waited for yet.
-func (s *stat) zombie() bool { return s.state == 'Z' || s.state == 'X' }
+// zombie reports whether it has ended and was not waited for yet. With threads
+// left it has not: only its first thread has.
+func (s *stat) zombie() bool { return (s.state == 'Z' || s.state == 'X') && s.threads <= 1 }
 
 // still reports whether it does not run until it is told to.
 func (s *stat) still() bool { return s.state == 'T' || s.state == 't' || s.zombie() }

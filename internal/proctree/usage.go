@@ -143,6 +143,9 @@ func (t *Tree) update(m *member) bool {
 	if s.comm == "" {
 		s.comm = m.comm
 	}
+	if s.state == 'Z' && !s.zombie() {
+		s.state = t.read.stateOf(m.pid)
+	}
 	if s.ppid != m.ppid {
 		m.parent = t.byPid[s.ppid]
 	}

@@ -3,6 +3,7 @@ package proctree
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -230,14 +231,17 @@ func format(path string) string {
 	case len(head) == 0:
 		return "the file is empty"
 	case bytes.HasPrefix(head, []byte("\x7fELF")):
-		f, err := elf.Open(path)
-		if err != nil {
+		if len(head) < 20 {
 			return "is a damaged program file"
 		}
-		defer f.Close() //nolint:errcheck // opened for reading
-		name := machines[f.Machine]
+		order := binary.ByteOrder(binary.LittleEndian)
+		if head[elf.EI_DATA] == byte(elf.ELFDATA2MSB) {
+			order = binary.BigEndian
+		}
+		machine := elf.Machine(order.Uint16(head[18:]))
+		name := machines[machine]
 		if name == "" {
-			name = f.Machine.String()
+			name = machine.String()
 		}
 		if name != runtime.GOARCH {
 			return fmt.Sprintf("is a program for %s, this machine is %s", name, runtime.GOARCH)
