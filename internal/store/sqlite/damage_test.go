@@ -208,6 +208,7 @@ func FuzzDamagedFile(f *testing.F) {
 	}
 	f.Add(uint32(0), []byte("x"))
 	f.Add(uint32(100), bytes.Repeat([]byte{0xff}, 64))
+	f.Add(uint32(57), []byte("000\xd3")) // a negative version
 	f.Add(uint32(4096), make([]byte, 4096))
 	f.Add(uint32(4096*5+8), []byte{0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, at uint32, damage []byte) {

@@ -66,6 +66,8 @@ func migrate(ctx context.Context, c *sql.Conn) error {
 	switch {
 	case app != application && (app != 0 || version != 0 || tables != 0):
 		return errors.New("this is a database, but not a store of Godwit")
+	case version < 0:
+		return damaged("its form is %d", version)
 	case version > len(list):
 		return fmt.Errorf("%w: its form is %d, this one knows %d", store.ErrNewer, version, len(list))
 	}
