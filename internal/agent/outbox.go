@@ -97,6 +97,9 @@ func (o *outbox) queueOutput() {
 func (o *outbox) queue(ends func() (out, err int64), window bool) {
 	out, err := ends()
 	for i, end := range [2]int64{out, err} {
+		if _, kept := o.spool.span(i + 1); end > kept {
+			end = kept
+		}
 		for o.queued[i] < end && (!window || o.output < outputWindow) {
 			n := min(end-o.queued[i], wire.MaxData)
 			o.last++
@@ -137,6 +140,18 @@ func (o *outbox) piece(l *letter) *wire.Message {
 		o.damaged = true
 	}
 	return &wire.Message{Seq: l.seq, Kind: wire.Output, Stream: l.stream, Offset: l.offset, Data: data}
+}
+
+// skip numbers everything that is not acknowledged anew, from behind seq.
+func (o *outbox) skip(seq uint64) {
+	o.last, o.most, o.sent = seq, seq, 0
+	for i := range o.list {
+		o.last++
+		o.list[i].seq = o.last
+		if m := o.list[i].message; m != nil {
+			m.Seq = o.last
+		}
+	}
 }
 
 // reconnected makes everything that is not acknowledged go out again.

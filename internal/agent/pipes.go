@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +19,7 @@ type pipes struct {
 	ended  sync.WaitGroup
 	r, w   [2]*os.File
 	stream [2]reading
+	paused atomic.Bool // only drain reads
 }
 
 // reading is one pipe. Who reads holds mu from before the read until the bytes
@@ -62,7 +64,7 @@ func (p *pipes) read(i int) {
 	for p.wait() {
 		over := false
 		err := raw.Read(func(fd uintptr) bool {
-			n, err := p.take(i, int(fd))
+			n, err := p.take(i, int(fd), false)
 			over = n == 0 && err == nil
 			return !errors.Is(err, unix.EAGAIN)
 		})
@@ -73,10 +75,13 @@ func (p *pipes) read(i int) {
 }
 
 // take reads once, without waiting, and adds what it got.
-func (p *pipes) take(i int, fd int) (int, error) {
+func (p *pipes) take(i int, fd int, draining bool) (int, error) {
 	st := &p.stream[i]
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	if p.paused.Load() && !draining {
+		return 0, unix.EAGAIN
+	}
 	for {
 		n, err := unix.Read(fd, st.buf)
 		if errors.Is(err, unix.EINTR) {
@@ -122,7 +127,7 @@ func (p *pipes) drain() error {
 		err = raw.Control(func(fd uintptr) {
 			n := 1
 			for n > 0 && readErr == nil {
-				n, readErr = p.take(i, int(fd))
+				n, readErr = p.take(i, int(fd), true)
 			}
 		})
 		if readErr != nil && !errors.Is(readErr, unix.EAGAIN) {
@@ -133,6 +138,17 @@ func (p *pipes) drain() error {
 		}
 	}
 	return nil
+}
+
+// pause makes the readers leave alone what comes from now on: a program that is
+// being stopped says it again where it is continued.
+func (p *pipes) pause() { p.paused.Store(true) }
+
+// resume undoes pause.
+func (p *pipes) resume() {
+	if p.paused.Swap(false) {
+		_ = p.drain() // the readers were not told of what came meanwhile; an error they will see themselves
+	}
 }
 
 // finish takes what is left once no process writes any more, and closes the

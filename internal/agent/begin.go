@@ -1,0 +1,293 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+)
+
+// preparation brings the work folder and starts the program, in a goroutine of
+// its own.
+type preparation struct {
+	attempt *wire.Attempt
+	folder  folder
+	around  *around
+	spool   *spool
+	depot   warehouse
+	plain   bool // the sandbox has been tried and is not to be used
+
+	tell func(func(*life)) // has the owner call it, and waits until it has
+}
+
+// started is a program that runs.
+type started struct {
+	run     checkpoint.Run
+	method  checkpoint.Method
+	program *checkpoint.Program
+	pipes   *pipes
+	choice  choice
+	saved   *wire.Saved // that it continues; nil: from the beginning
+	tree    *depot.Tree // of the work folder; nil: it was empty
+}
+
+// outcome ends an attempt whose program never ran, or not for long.
+type outcome struct{ message wire.Message }
+
+func (o *outcome) Error() string { return o.message.Why }
+
+func lost(format string, args ...any) error {
+	return &outcome{wire.Message{Kind: wire.Lost, Why: fmt.Sprintf(format, args...)}}
+}
+
+func failed(code int, why string) error {
+	return &outcome{wire.Message{Kind: wire.Ended, Code: code, Why: why}}
+}
+
+// begin starts the program from the newest checkpoint that is sound, or else
+// from the beginning.
+func (p *preparation) begin(ctx context.Context) (*started, error) {
+	for _, dir := range []string{p.folder.work(), p.folder.scratch()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, lost("%v", err)
+		}
+	}
+	for i := range p.attempt.Saved {
+		s, err := p.continueFrom(ctx, &p.attempt.Saved[i])
+		if err == nil || ctx.Err() != nil {
+			return s, err
+		}
+		if o := new(outcome); errors.As(err, &o) {
+			return nil, err
+		}
+		p.note(p.attempt.Saved[i].N, i+1, err)
+	}
+	return p.fromTheBeginning(ctx)
+}
+
+// note tells that a checkpoint could not be used.
+func (p *preparation) note(n, next int, err error) {
+	instead := "from the beginning"
+	if next < len(p.attempt.Saved) {
+		instead = fmt.Sprintf("with checkpoint %d", p.attempt.Saved[next].N)
+	}
+	p.tell(func(l *life) {
+		l.note("checkpoint", "not continued with checkpoint "+fmt.Sprint(n)+" but "+instead, err.Error(), nil)
+	})
+}
+
+// continueFrom brings one checkpoint and starts from it. An outcome ends the
+// attempt; any other error means that this checkpoint is of no use.
+func (p *preparation) continueFrom(ctx context.Context, saved *wire.Saved) (*started, error) {
+	method, err := p.around.methods(saved.Method)
+	if err != nil {
+		return nil, fmt.Errorf("it needs method %s, which cannot be used here: %w", saved.Method, err)
+	}
+	tree, err := p.fetch(ctx, saved.Work, p.folder.work())
+	if err != nil {
+		return nil, err
+	}
+	image := filepath.Join(p.folder.scratch(), fmt.Sprintf("restore.%d", saved.N))
+	if err := os.MkdirAll(image, 0o700); err != nil {
+		return nil, lost("%v", err)
+	}
+	if _, err := p.fetch(ctx, saved.Image, image); err != nil {
+		return nil, err
+	}
+	s := &started{method: method, saved: saved, tree: tree,
+		choice: choice{method: saved.Method, why: fmt.Sprintf("continues checkpoint %d", saved.N)}}
+	if err := p.open(s, saved.Out, saved.Err); err != nil {
+		return nil, err
+	}
+	if err := p.launch(ctx, s, image); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (p *preparation) fromTheBeginning(ctx context.Context) (*started, error) {
+	tree, err := p.fetch(ctx, p.attempt.Work, p.folder.work())
+	if err != nil {
+		if o := new(outcome); !errors.As(err, &o) && ctx.Err() == nil {
+			err = lost("the work folder: %v", err)
+		}
+		return nil, err
+	}
+	pick, err := p.pick()
+	if err != nil {
+		return nil, failed(126, err.Error())
+	}
+	method, err := p.around.methods(pick.method)
+	if err != nil {
+		return nil, failed(126, fmt.Sprintf("checkpoint method %s cannot be used here: %v", pick.method, err))
+	}
+	s := &started{method: method, choice: pick, tree: tree}
+	if err := p.open(s, 0, 0); err != nil {
+		return nil, err
+	}
+	if err := p.setUp(ctx, s); err != nil {
+		s.pipes.finish()
+		return nil, err
+	}
+	if err := p.launch(ctx, s, ""); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open opens the pipes of a program whose output begins at these offsets.
+func (p *preparation) open(s *started, out, err int64) error {
+	again := p.attempt.Epoch > 1 || p.plain
+	p.tell(func(l *life) { l.begins(out, err, again) })
+	pipes, e := openPipes(p.spool)
+	if e != nil {
+		return lost("%v", e)
+	}
+	s.pipes, s.program = pipes, p.build(pipes)
+	return nil
+}
+
+// launch starts the program.
+func (p *preparation) launch(ctx context.Context, s *started, image string) error {
+	run, err := s.method.Start(ctx, s.program, image)
+	if err == nil {
+		s.run = run
+		return nil
+	}
+	s.pipes.finish()
+	if le := new(checkpoint.LaunchError); errors.As(err, &le) {
+		return failed(le.Code, le.Why)
+	}
+	if image == "" && ctx.Err() == nil {
+		return lost("the program could not be started: %v", err)
+	}
+	return err
+}
+
+// setUp runs the job's setup line to its end.
+func (p *preparation) setUp(ctx context.Context, s *started) error {
+	line := p.attempt.Spec.Setup
+	if line == "" {
+		return nil
+	}
+	method, err := p.around.methods(methodRestart)
+	if err != nil {
+		return lost("setup: %v", err)
+	}
+	program := *s.program
+	program.Argv, program.Restart = []string{"/bin/sh", "-c", line}, nil
+	run, err := method.Start(ctx, &program, "")
+	if err != nil {
+		return lost("setup could not be started: %v", err)
+	}
+	select {
+	case <-run.Done():
+	case <-ctx.Done():
+		run.Kill()
+		<-run.Done()
+		return context.Cause(ctx)
+	}
+	switch r := run.Result(); {
+	case r.Lost:
+		return lost("setup was lost: %s", r.Why)
+	case r.Code != 0:
+		return failed(r.Code, "setup failed: "+howItEnded(r))
+	}
+	return nil
+}
+
+// pick chooses the checkpoint method.
+func (p *preparation) pick() (choice, error) {
+	a := p.attempt
+	w := wish{method: a.Spec.Checkpoint.Method, signal: a.Spec.Checkpoint.Signal, files: a.Spec.Checkpoint.Files,
+		cost: a.SandboxCost, due: a.Deadline > 0 && a.Spec.Adapt == "", predict: len(a.Need) > 0 || a.Spec.Progress != "",
+		expect: expected(a)}
+	if p.plain {
+		return choice{method: methodRestart, why: "the sandbox was tried and is not for this program"}, nil
+	}
+	if w.method == methodSandbox || w.method == methodAuto || w.method == "" {
+		if _, err := p.around.methods(methodSandbox); err != nil {
+			w.noBox = err.Error()
+		}
+	}
+	return choose(w)
+}
+
+// expected is how long the program will probably run here; 0 if nobody knows.
+func expected(a *wire.Attempt) time.Duration {
+	need := 0.0
+	if n := len(a.Need); n > 0 {
+		need = a.Need[n/2]
+	}
+	speed := max(a.Speed, 0.01) * float64(max(a.Procs, 1))
+	return time.Duration(need / speed * float64(time.Second))
+}
+
+// build is the program as the job describes it.
+func (p *preparation) build(pipes *pipes) *checkpoint.Program {
+	a := p.attempt
+	return &checkpoint.Program{
+		Argv: a.Spec.Argv, Restart: a.Spec.Checkpoint.Restart, Env: environment(a, p.folder.work(), os.Environ()),
+		Dir: p.folder.work(), Scratch: p.folder.scratch(), Stdout: pipes.w[0], Stderr: pipes.w[1],
+		Mark: a.Mark, CPUs: a.CPUs, Cgroup: a.Cgroup,
+		Limits: checkpoint.Limits{Processes: a.Spec.Processes},
+		Signal: a.Spec.Checkpoint.Signal, Files: a.Spec.Checkpoint.Files, CPUFeatures: a.CPUFeatures,
+	}
+}
+
+// fetch makes dir hold a tree of the depot, trying as long as the broker cannot
+// be reached. That the tree is damaged is an error to go on from; that it cannot
+// be written here is an outcome.
+func (p *preparation) fetch(ctx context.Context, id, dir string) (*depot.Tree, error) {
+	if id == "" {
+		return nil, nil
+	}
+	var tree *depot.Tree
+	err := p.around.insist(ctx, func() (err error) {
+		tree, err = depot.Fetch(ctx, p.depot, depot.ID(id), dir)
+		return err
+	})
+	switch {
+	case err == nil:
+		return tree, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EROFS), errors.Is(err, fs.ErrPermission):
+		return nil, lost("bringing the files: %v", err)
+	}
+	return nil, err
+}
+
+// environment is ours, with what the job sets, and a few variables that tell the
+// program where it is.
+func environment(a *wire.Attempt, dir string, ours []string) []string {
+	set := map[string]string{
+		"PWD": dir, "GODWIT_JOB": fmt.Sprint(a.Job), "GODWIT_PROCS": fmt.Sprint(max(a.Procs, 1)), "GODWIT_ATTEMPT": a.Mark,
+	}
+	if a.Spec.Array != (jobfile.ArrayRange{}) {
+		set["GODWIT_INDEX"] = fmt.Sprint(a.Index)
+	}
+	for name, value := range a.Spec.Env { // order-free: every name is there once
+		set[name] = value
+	}
+	set["GODWIT_ATTEMPT"] = a.Mark
+	env := make([]string, 0, len(ours)+len(set))
+	for _, v := range ours {
+		name, _, _ := strings.Cut(v, "=")
+		if _, ok := set[name]; !ok && !strings.HasPrefix(name, "GODWIT_") {
+			env = append(env, v)
+		}
+	}
+	return append(env, sortedEnv(set)...)
+}

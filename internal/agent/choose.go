@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+)
+
+// Names of the checkpoint methods.
+const (
+	methodAuto    = "auto"
+	methodSandbox = "sandbox"
+	methodSignal  = "signal"
+	methodExit85  = "exit85"
+	methodRestart = "restart"
+)
+
+// acceptable is how many times longer a program may take in the sandbox so that
+// it is put there unasked.
+const acceptable = 1.05
+
+// worthMoving is how long a program must run so that saving it can pay.
+const worthMoving = 10 * time.Second
+
+// worthSaving is how long a program without a deadline must run to be put in the
+// sandbox only to survive failures of the machine.
+const worthSaving = 5 * time.Minute
+
+// wish is what the choice of a checkpoint method depends on.
+type wish struct {
+	method  string // that the job names; auto or "" leaves it to us
+	signal  string // the job says the program saves itself when it gets this
+	files   []string
+	cost    float64       // of the sandbox for this program, 0 if not known
+	noBox   string        // why there is no sandbox here; "" if there is one
+	due     bool          // the job has a deadline and may be moved to keep it
+	predict bool          // its end can be predicted: its need is known, or it reports progress
+	expect  time.Duration // it will probably run that long here; 0 if not known
+}
+
+// choice is a method and why it was chosen.
+type choice struct {
+	method string
+	why    string
+	// trial: nobody knows yet what the sandbox costs this program. It is measured
+	// while it runs, and given up if it is too much.
+	trial bool
+}
+
+// choose picks the method. What the job names is obeyed or refused. Otherwise:
+// the program's own way of saving itself first; the sandbox where it is known to
+// cost little, or where finding out can pay; else from the beginning. See
+// docs/decisions/0010.
+func choose(w wish) (choice, error) {
+	switch w.method {
+	case methodAuto, "":
+		return choosing(w), nil
+	case methodSandbox:
+		if w.noBox != "" {
+			return choice{}, fmt.Errorf("the job wants checkpoint method sandbox, which cannot be used here: %s", w.noBox)
+		}
+	case methodSignal:
+		if w.signal == "" {
+			return choice{}, fmt.Errorf("the job wants checkpoint method signal but names no signal")
+		}
+	case methodExit85, methodRestart:
+	default:
+		return choice{}, fmt.Errorf("checkpoint method %q is not known here; there are sandbox, signal, exit85 and restart", w.method)
+	}
+	return choice{method: w.method, why: "the job says so"}, nil
+}
+
+func choosing(w wish) choice {
+	from0 := func(why string) choice { return choice{method: methodRestart, why: why} }
+	switch {
+	case w.signal != "":
+		return choice{method: methodSignal, why: "the job says that the program saves itself on SIG" + w.signal}
+	case len(w.files) > 0:
+		return choice{method: methodExit85, why: "the job names the files in which the program saves itself"}
+	case w.noBox != "":
+		return from0("the program has no checkpoint of its own and there is no sandbox here: " + w.noBox)
+	case w.expect > 0 && w.expect < worthMoving:
+		return from0(fmt.Sprintf("it will run about %s: starting again costs less than saving", round(w.expect)))
+	case w.cost > acceptable:
+		return from0(fmt.Sprintf("in the sandbox this program takes %.2f times as long, more than %.2f times", w.cost, acceptable))
+	case w.cost > 0 && (w.due || w.expect == 0 || w.expect >= worthSaving):
+		return choice{method: methodSandbox, why: fmt.Sprintf("in the sandbox this program takes %.2f times as long, at most %.2f times", max(w.cost, 1), acceptable)}
+	case w.cost > 0:
+		return from0(fmt.Sprintf("no deadline, and it will run about %s: starting again is cheap enough", round(w.expect)))
+	case w.due && w.predict:
+		return choice{method: methodSandbox, trial: true,
+			why: "it has a deadline and may have to be moved; what the sandbox costs this program is measured now"}
+	case w.due:
+		return from0("nothing is known yet of how long this program takes, so nothing could tell when to move it; this run is measured")
+	default:
+		return from0("what the sandbox costs this program is not known; this run is measured")
+	}
+}
+
+func round(d time.Duration) time.Duration {
+	if d >= 10*time.Second {
+		return d.Round(time.Second)
+	}
+	return d.Round(100 * time.Millisecond)
+}

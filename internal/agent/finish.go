@@ -1,0 +1,169 @@
+package agent
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/depot"
+)
+
+// Files that say how the attempt ended.
+const (
+	exitFile  = "exit.json"
+	endedFile = "ended.json"
+)
+
+// acknowledgedAtOnce is how long the broker may take so that what it was told
+// last need not be made safe here as well.
+const acknowledgedAtOnce = 300 * time.Millisecond
+
+// finish brings home what the program left in its work folder and then says how
+// the attempt ended.
+func (l *life) finish(m wire.Message) {
+	l.phase = finishing
+	stopTimer(&l.limit)
+	if m.State == nil {
+		v := l.vitals()
+		m.State = &v
+	}
+	if m.Kind != wire.Ended || !l.ranOnce {
+		l.conclude(m)
+		return
+	}
+	r := l.result()
+	if r.same {
+		m.Result = r.id
+		l.conclude(m)
+		return
+	}
+	// If we die while the result is on its way, the next agent brings it.
+	if err := l.folder.write(endedFile, ended{m}, false); err != nil {
+		l.around.log.Error("not remembered", "error", err)
+	}
+	l.bringResult(m)
+}
+
+// bringResult pushes the work folder, as long as it takes, and concludes.
+func (l *life) bringResult(m wire.Message) {
+	store := l.around.depot(l.attempt.Broker)
+	l.background(func(ctx context.Context) (func(), func()) {
+		var id depot.ID
+		err := l.around.insist(ctx, func() (err error) {
+			id, _, _, err = depot.Push(ctx, l.folder.work(), store, depot.PushOptions{})
+			return err
+		})
+		return func() {
+			m.Result = string(id)
+			if err != nil {
+				m.Result = ""
+				m.Why = strings.TrimPrefix(m.Why+"; its files could not be brought back: "+err.Error(), "; ")
+			}
+			l.conclude(m)
+		}, nil
+	})
+}
+
+// result is the work folder compared with what it was.
+type result struct {
+	same bool   // as what was fetched
+	id   string // then: its tree, if that is not the one the job was submitted with
+}
+
+func (l *life) result() result {
+	if l.before.tree == nil {
+		list, err := os.ReadDir(l.folder.work())
+		return result{same: err == nil && len(list) == 0}
+	}
+	if !unchanged(l.folder.work(), l.before.tree) {
+		return result{}
+	}
+	if l.before.id == l.attempt.Work {
+		return result{same: true}
+	}
+	return result{same: true, id: l.before.id}
+}
+
+// before is what the work folder held when the program began.
+type before struct {
+	tree *depot.Tree // nil: nothing
+	id   string
+}
+
+// unchanged says whether dir holds what the tree says, by names, kinds, sizes
+// and times. What cannot be in a tree (sockets, devices) does not count.
+func unchanged(dir string, tree *depot.Tree) bool {
+	entries := make(map[string]*depot.Entry, len(tree.Entries))
+	for i := range tree.Entries {
+		entries[tree.Entries[i].Path] = &tree.Entries[i]
+	}
+	found := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		if t := d.Type(); t&(fs.ModeSocket|fs.ModeDevice|fs.ModeNamedPipe|fs.ModeIrregular) != 0 {
+			return nil
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if !sameEntry(entries[filepath.ToSlash(rel)], info, path) {
+			return fs.SkipAll
+		}
+		found++
+		return nil
+	})
+	return err == nil && found == len(entries)
+}
+
+func sameEntry(e *depot.Entry, info fs.FileInfo, path string) bool {
+	if e == nil || e.Mode.Type() != info.Mode().Type() {
+		return false
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		to, err := os.Readlink(path)
+		return err == nil && to == e.Link
+	case info.IsDir():
+		return e.Mode.Perm() == info.Mode().Perm()
+	}
+	return e.Mode.Perm() == info.Mode().Perm() && e.Size == info.Size() && e.ModTime == info.ModTime().UnixNano()
+}
+
+// conclude says how the attempt ended, once that is written down.
+func (l *life) conclude(m wire.Message) {
+	l.phase = told
+	if err := l.folder.write(exitFile, m, false); err != nil {
+		l.around.log.Error("not remembered", "error", err) // we tell it all the same
+	}
+	if m.Saved != nil && m.Kind == wire.Left {
+		l.outbox.sayBehind(m, m.Saved.Out, m.Saved.Err)
+		l.outbox.held = true // what came later is written anew by who continues
+	} else {
+		l.outbox.sayLast(m)
+	}
+	l.secure = time.NewTimer(acknowledgedAtOnce)
+}
+
+// secureExit makes what was said last survive the loss of power: the broker
+// takes longer than usual to do that.
+func (l *life) secureExit() {
+	stopTimer(&l.secure)
+	err := l.spool.secure()
+	if err == nil {
+		err = l.folder.secure(exitFile)
+	}
+	if err != nil {
+		l.around.log.Error("not made safe", "error", err)
+	}
+}

@@ -1,0 +1,142 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/cgroup"
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/proctree"
+)
+
+// Main runs the attempt in the folder dir to its end and returns the exit code of
+// this process: 0 also if the program fails, since that is told to the broker.
+func Main(dir string) int {
+	modest()
+	// Whoever asks us to go gets an orderly departure. Hangups and broken pipes
+	// are not for us; caught and not ignored, so that the program finds them as
+	// usual.
+	leave := make(chan os.Signal, 1)
+	signal.Notify(leave, unix.SIGTERM)
+	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGPIPE)
+	ar := &around{
+		clock: clock.Real(), log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		methods: methodsHere(), depot: depotOf, signals: leave,
+		usage:        func(mark string) proctree.Usage { return proctree.Of(mark).Usage() },
+		kill:         proctree.KillLeftovers,
+		spoolSegment: 1 << 20, spoolLimit: 256 << 20,
+		firstTry: 50 * time.Millisecond, longestTry: time.Second, grace: 20 * time.Second,
+	}
+	if err := proctree.BecomeSubreaper(); err != nil {
+		fmt.Fprintln(os.Stderr, "godwit agent:", err)
+		return 1
+	}
+	if err := ar.attend(folder{dir}); err != nil {
+		fmt.Fprintln(os.Stderr, "godwit agent:", err)
+		return 1
+	}
+	return 0
+}
+
+// modest keeps us small: the machine belongs to the program.
+func modest() {
+	runtime.GOMAXPROCS(min(2, runtime.NumCPU()))
+	debug.SetGCPercent(50)
+	debug.SetMemoryLimit(64 << 20)
+}
+
+// attend takes the attempt's folder and does what it asks for.
+func (ar *around) attend(dir folder) error {
+	lock, err := dir.lock()
+	if err != nil {
+		return err
+	}
+	if lock == nil {
+		return nil // another agent is at it
+	}
+	defer lock.Close() //nolint:errcheck // the lock goes with the process
+	if dir.fenced() {
+		return nil
+	}
+	a, err := dir.attempt()
+	if err != nil {
+		return err
+	}
+	earlier, err := dir.generation()
+	if err != nil {
+		return err
+	}
+	l := newLife(ar, dir, a, earlier)
+	if earlier > 0 {
+		if err := l.takeOverFrom(earlier); err != nil {
+			return err
+		}
+	} else if err := dir.begin(1); err != nil {
+		// What cannot be remembered must not be started.
+		l.finish(wire.Message{Kind: wire.Lost, Why: err.Error()})
+	} else {
+		l.surround()
+		l.start(false)
+	}
+	l.live()
+	return nil
+}
+
+// surround applies what the attempt says of nice value and cgroup.
+func (l *life) surround() {
+	if n := l.attempt.Nice; n != 0 {
+		if err := niceAll(n); err != nil {
+			l.around.log.Warn("nice value not set", "error", err)
+		}
+	}
+	if s := l.attempt.Cgroup; s != "" {
+		g, err := cgroup.Open(s)
+		if err != nil {
+			l.around.log.Warn("cgroup not used", "error", err)
+			return
+		}
+		proctree.Of(l.attempt.Mark).UseCgroup(g)
+	}
+}
+
+// niceAll sets the nice value of all our threads, which those to come, and the
+// program, inherit.
+func niceAll(n int) error {
+	list, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			if err := unix.Setpriority(unix.PRIO_PROCESS, tid, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// depotOf is the depot behind the broker's socket.
+func depotOf(socket string) warehouse {
+	var d net.Dialer
+	t := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return d.DialContext(ctx, "unix", socket)
+		},
+		MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second,
+	}
+	return depot.NewClient(&http.Client{Transport: t}, "http://broker"+wire.Depot)
+}

@@ -1,0 +1,63 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+)
+
+// toEndLeftovers is how long it may take until what an earlier agent left is
+// gone. Processes that survive SIGKILL for longer wait for a disk.
+const toEndLeftovers = time.Minute
+
+// takeOverFrom goes on where an earlier agent died: whatever it had started is
+// ended; then what it was about to say is said, or that the attempt is lost.
+func (l *life) takeOverFrom(earlier int) error {
+	if err := l.folder.begin(earlier + 1); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(l.work, toEndLeftovers)
+	defer cancel()
+	n, err := l.around.kill(ctx, l.attempt.Mark)
+	if err != nil {
+		return fmt.Errorf("ending what an earlier agent left: %w", err)
+	}
+	if n > 0 {
+		l.around.log.Info("an earlier agent left processes; they are gone", "processes", n)
+	}
+	if err := l.spool.recover(); err != nil {
+		l.around.log.Error("output of an earlier agent is not found", "error", err)
+	}
+	out, _ := l.spool.span(1)
+	stderr, _ := l.spool.span(2)
+	l.outbox.begin(out, stderr, false)
+	return l.tellFor()
+}
+
+// tellFor says what the earlier agent did not come to say.
+func (l *life) tellFor() error {
+	var said wire.Message
+	var was ended
+	if err := l.folder.read(exitFile, &said); err == nil {
+		l.conclude(said)
+		return nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		l.around.log.Error("the end of the program is not known", "error", err)
+	}
+	switch err := l.folder.read(endedFile, &was); {
+	case err == nil:
+		l.phase = finishing
+		l.bringResult(was.Message)
+	case errors.Is(err, fs.ErrNotExist):
+		l.conclude(wire.Message{Kind: wire.Lost, Why: "the agent beside the program died, and the program with it", State: lostVitals()})
+	default:
+		return err
+	}
+	return nil
+}
+
+func lostVitals() *wire.Vitals { return &wire.Vitals{Done: -1, Chance: -1} }

@@ -1,0 +1,155 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/checkpoint"
+)
+
+// start begins to prepare the program.
+func (l *life) start(plain bool) {
+	ctx, cancel := context.WithCancelCause(l.work)
+	l.phase, l.prepare = preparing, cancel
+	p := &preparation{attempt: l.attempt, folder: l.folder, around: l.around, spool: l.spool,
+		depot: l.around.depot(l.attempt.Broker), plain: plain}
+	p.tell = func(f func(*life)) {
+		did := make(chan struct{})
+		select {
+		case l.calls <- func() { defer close(did); f(l) }:
+			<-did
+		case <-l.work.Done():
+		}
+	}
+	l.background(func(context.Context) (func(), func()) {
+		s, err := p.begin(ctx)
+		return func() { l.began(s, err) }, func() { s.abandon() }
+	})
+}
+
+// abandon ends a program that nobody wants any more. s may be nil.
+func (s *started) abandon() {
+	if s == nil {
+		return
+	}
+	s.run.Kill()
+	<-s.run.Done()
+	s.pipes.close()
+}
+
+// begins is told before the first output of the program, or of its setup, from
+// these offsets on.
+func (l *life) begins(out, err int64, again bool) {
+	l.spool.begin(out, err)
+	l.outbox.withdraw()
+	l.outbox.begin(out, err, again)
+	if t := l.attempt.Spec.Time; t > 0 && l.limit == nil {
+		l.limit = time.NewTimer(max(t-l.attempt.Elapsed, 0))
+	}
+}
+
+// began is told when the program runs, or will not.
+func (l *life) began(s *started, err error) {
+	l.prepare(nil)
+	if err != nil {
+		l.neverRan(err)
+		return
+	}
+	if l.verdict != nil { // it was to stop just when it began
+		s.abandon()
+		l.finish(*l.verdict)
+		return
+	}
+	l.phase, l.ranOnce = running, true
+	l.before = before{s.tree, l.attempt.Work}
+	if s.saved != nil {
+		l.before.id, l.restored = s.saved.Work, l.now()
+	}
+	l.watch = l.newWatching(s)
+	l.takeOver(s)
+	v := wire.Vitals{Wall: l.now().Seconds(), Done: -1, Chance: -1, Method: s.choice.method}
+	l.outbox.say(wire.Message{Kind: wire.Running, Method: s.choice.method, Why: s.choice.why, Saved: s.saved, State: &v})
+	if s.saved == nil {
+		l.note("method", s.choice.method, s.choice.why, nil)
+	}
+}
+
+// takeOver makes the program ours, also when it was started again from an image.
+func (l *life) takeOver(s *started) {
+	l.program, l.done, l.self = s, s.run.Done(), nil
+	l.saver = l.newSaver(s)
+	if ss, ok := s.run.(checkpoint.SelfSaver); ok {
+		l.self = ss.SelfSaved()
+	}
+	l.sampler = time.NewTicker(sampleEvery(l.attempt))
+	l.planSave()
+}
+
+func (l *life) neverRan(err error) {
+	o := new(outcome)
+	switch {
+	case l.verdict != nil:
+		l.finish(*l.verdict)
+	case errors.As(err, &o):
+		l.finish(o.message)
+	default:
+		l.finish(wire.Message{Kind: wire.Lost, Why: err.Error()})
+	}
+}
+
+// onDone is told when no process of the program is left.
+func (l *life) onDone() {
+	r := l.program.run.Result()
+	l.done, l.self = nil, nil
+	if r.Saved {
+		return // who saves it tells when that is safe
+	}
+	l.program.pipes.finish()
+	l.gone()
+	if l.save != nil {
+		l.save.cancel(errKilled)
+	}
+	switch {
+	case l.verdict != nil:
+		l.finish(*l.verdict)
+	case r.Lost:
+		l.finish(wire.Message{Kind: wire.Lost, Why: r.Why})
+	default:
+		l.finish(wire.Message{Kind: wire.Ended, Code: r.Code, Why: howItEnded(r)})
+	}
+}
+
+// gone forgets the program: it has ended, its pipes are closed.
+func (l *life) gone() {
+	l.sense() // what it used at last
+	if l.sampler != nil {
+		l.sampler.Stop()
+	}
+	stopTimer(&l.dueSave)
+	l.sampler, l.program, l.done, l.self = nil, nil, nil, nil
+}
+
+func stopTimer(t **time.Timer) {
+	if *t != nil {
+		(*t).Stop()
+		*t = nil
+	}
+}
+
+// howItEnded says it in words; "" for a program that ended well.
+func howItEnded(r checkpoint.Result) string {
+	switch {
+	case r.Why != "":
+		return r.Why
+	case r.Signal != 0:
+		return fmt.Sprintf("ended by signal %d (%s)", r.Signal, unix.SignalName(unix.Signal(r.Signal)))
+	case r.Code != 0:
+		return fmt.Sprintf("ended with exit code %d", r.Code)
+	}
+	return ""
+}

@@ -1,0 +1,216 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/predict"
+	"github.com/godwit-hpc/godwit/internal/proctree"
+)
+
+// How often a program is looked at.
+const (
+	usualSample    = 2 * time.Second
+	shortestSample = 100 * time.Millisecond
+	longestSample  = 2 * time.Minute
+)
+
+func sampleEvery(a *wire.Attempt) time.Duration {
+	if a.Every.Sample <= 0 {
+		return usualSample
+	}
+	return min(max(a.Every.Sample, shortestSample), longestSample)
+}
+
+// usualConfidence is the chance of meeting the deadline that is wanted where the
+// user names none.
+const usualConfidence = 0.95
+
+// betweenNotes is how long explain is spared after a change was told.
+const betweenNotes = 10 * time.Second
+
+// watching is what is known of how the program does.
+type watching struct {
+	forecast forecastShim
+	progress *progress
+	asking   asking
+	began    time.Duration // the program, on life's clock
+	from     reckoning
+	last     proctree.Usage
+	method   string
+	chance   float64 // of meeting the deadline here; -1 if not known
+	noted    time.Duration
+	warned   bool // that the deadline is in danger and the job is not to be moved
+}
+
+// reckoning is where counting begins: what the processes of the attempt had used
+// before the program began, and what the job had used before the attempt.
+type reckoning struct {
+	cpu   time.Duration
+	used  float64 // seconds on the reference host
+	speed float64
+}
+
+// total is what the whole job has used, in seconds on the reference host, when
+// the processes of the attempt have used so much.
+func (r reckoning) total(cpu time.Duration) float64 {
+	return r.used + max(cpu-r.cpu, 0).Seconds()*r.speed
+}
+
+func (l *life) newReckoning(saved *wire.Saved) reckoning {
+	r := reckoning{cpu: l.around.usage(l.attempt.Mark).CPU, speed: l.attempt.Speed}
+	if r.speed <= 0 {
+		r.speed = 1
+	}
+	if saved != nil {
+		r.used = saved.Used
+	}
+	return r
+}
+
+func (l *life) newWatching(s *started) *watching {
+	a := l.attempt
+	w := &watching{began: l.now(), from: l.newReckoning(s.saved), method: s.choice.method, chance: -1, noted: -betweenNotes}
+	cfg := predict.Config{Used: w.from.used, Speed: w.from.speed, Procs: max(a.Procs, 1)}
+	if d, ok := predict.FromQuantiles(a.Need); ok {
+		cfg.Need = d
+	}
+	if s.saved != nil {
+		cfg.Done0 = s.saved.Done
+	}
+	w.forecast = forecastShim{predict.NewWatch(cfg)}
+	var err error
+	if w.progress, err = newProgress(a.Spec.Progress); err != nil {
+		l.note("predict", "no progress from the output", fmt.Sprintf("the pattern cannot be used: %v", err), nil)
+	}
+	w.asking = asking{confidence: a.Spec.Confidence, sample: sampleEvery(a)}
+	if w.asking.confidence <= 0 {
+		w.asking.confidence = usualConfidence
+	}
+	return w
+}
+
+// onSample looks at the program and does what follows from it.
+func (l *life) onSample() {
+	l.checkFence()
+	l.sense()
+	l.tellChange()
+	l.askIfInDanger()
+}
+
+// sense takes a sample.
+func (l *life) sense() {
+	w := l.watch
+	w.last = l.around.usage(l.attempt.Mark)
+	w.progress.look(l.spool)
+	done, of := w.progress.steps()
+	w.forecast.Add(predict.Sample{
+		At: l.now() - w.began, CPU: max(w.last.CPU-w.from.cpu, 0),
+		Read: w.last.Read, Written: w.last.Written, Step: done, Steps: of,
+	})
+	w.chance = -1
+	if left, ok := l.timeLeft(); ok {
+		if d, ok := w.forecast.Remaining(); ok {
+			w.chance = d.P(left.Seconds())
+		}
+	}
+}
+
+// timeLeft is the time to the deadline; false if there is none.
+func (l *life) timeLeft() (time.Duration, bool) {
+	if l.attempt.Deadline <= 0 {
+		return 0, false
+	}
+	return l.attempt.Deadline.Sub(l.brokerTime()), true
+}
+
+// tellChange notes that the share of the processors has changed for good.
+func (l *life) tellChange() {
+	w := l.watch
+	c, ok := w.forecast.Changed()
+	if !ok || l.now()-w.noted < betweenNotes {
+		return
+	}
+	w.noted = l.now()
+	inputs := map[string]any{"from": c.From, "to": c.To}
+	if w.chance >= 0 {
+		inputs["p_deadline"] = w.chance
+	}
+	l.note("predict", fmt.Sprintf("it now gets %.0f %% of its processors instead of %.0f %%", 100*c.To, 100*c.From),
+		"the samples since then cannot be chance; what went before is not counted any more", inputs)
+}
+
+// askIfInDanger asks the broker for a better place if the deadline is in danger
+// here.
+func (l *life) askIfInDanger() {
+	w := l.watch
+	left, ok := l.timeLeft()
+	if !ok || w.chance < 0 || l.stopping != nil || l.outbox.waiting(wire.Ask) {
+		return
+	}
+	if l.attempt.Spec.Adapt != "" {
+		if w.chance < w.asking.confidence && !w.warned && w.asking.danger(w.chance, l.now(), left) {
+			w.warned = true
+			l.note("predict", "the deadline is in danger", "the job is not to be moved, so nothing is done about it",
+				map[string]any{"p_deadline": w.chance})
+		}
+		return
+	}
+	if w.asking.danger(w.chance, l.now(), left) {
+		v := l.vitals()
+		l.outbox.say(wire.Message{Kind: wire.Ask, State: &v,
+			Why: fmt.Sprintf("the chance to meet the deadline here is %.0f %%, %.0f %% are wanted", 100*w.chance, 100*w.asking.confidence)})
+	}
+}
+
+// left is what the program probably still takes; negative if nobody knows.
+func (w *watching) left() time.Duration {
+	d, ok := w.forecast.Remaining()
+	if !ok {
+		return -1
+	}
+	return time.Duration(min(d.Quantile(0.5), 1e9) * float64(time.Second))
+}
+
+// vitals is how the job does, also when the program never ran.
+func (l *life) vitals() wire.Vitals {
+	w := l.watch
+	if w == nil {
+		return wire.Vitals{Wall: l.now().Seconds(), CPU: l.around.usage(l.attempt.Mark).CPU.Seconds(), Done: -1, Chance: -1}
+	}
+	v := wire.Vitals{
+		CPU: w.last.CPU.Seconds(), Used: w.from.total(w.last.CPU), Wall: l.now().Seconds(),
+		Memory: w.last.Memory, Read: w.last.Read, Written: w.last.Written,
+		Done: -1, Chance: w.chance, Model: w.forecast.Model(), Method: w.method, SaveCost: l.saveCost().Seconds(),
+	}
+	v.Share, v.Mean = w.forecast.Share()
+	if d, ok := w.forecast.Remaining(); ok {
+		v.Left = d.Quantiles()
+	}
+	if d, ok := w.forecast.Work(); ok {
+		v.Work = d.Quantiles()
+		if all := v.Used + d.Quantile(0.5); all > 0 {
+			v.Done = v.Used / all
+		}
+	}
+	if done, of := w.progress.steps(); of > 0 {
+		v.Done = done / of
+	}
+	return v
+}
+
+// saveCost is how long it takes to save, move and restore the program: as it took
+// last time, or as its memory lets expect.
+func (l *life) saveCost() time.Duration {
+	const perByte = 1.0 / (50 << 20) // seconds
+	switch {
+	case l.watch.method == methodRestart:
+		return 0
+	case l.saving.took > 0:
+		return l.saving.took + max(l.restored, l.saving.took/2)
+	case l.watch.method == methodSandbox:
+		return time.Second + time.Duration(2*perByte*float64(l.watch.last.Memory)*float64(time.Second))
+	}
+	return 2 * time.Second
+}
