@@ -1,0 +1,66 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/history"
+)
+
+func (s *server) clusters(r *http.Request) ([]api.Cluster, error) {
+	views, err := s.Broker.Clusters(r.Context())
+	list := make([]api.Cluster, 0, len(views))
+	for _, v := range views {
+		c := api.Cluster{Name: v.Name, State: "up", Driver: v.Kind, Hosts: len(v.Hosts), Procs: v.Procs, Idle: v.Idle, Speed: v.Speed,
+			Share: v.Share, Running: v.Running, Waiting: v.Waiting, Methods: []string{}, Why: v.Why}
+		if v.Methods != nil {
+			c.Methods = v.Methods(r.Context())
+		}
+		if v.Reliability.Requested > 0 {
+			c.Reliability = &v.Reliability.Mean
+		}
+		list = append(list, c)
+	}
+	return list, err
+}
+
+func (s *server) history(r *http.Request) ([]api.History, error) {
+	past, err := s.Broker.History(r.Context(), r.FormValue("program"))
+	list := make([]api.History, 0, len(past))
+	for _, p := range past {
+		list = append(list, summarise(p.Program, p.Cluster, p.Runs))
+	}
+	return list, err
+}
+
+// summarise is what runs of one program in one cluster were like.
+func summarise(program, cluster string, runs []history.Run) api.History {
+	h := api.History{Program: program, Cluster: cluster, Runs: len(runs)}
+	var need, wall, wait []float64
+	for i := range runs {
+		r := &runs[i]
+		if r.Outcome == history.Failed || r.Outcome == history.Lost {
+			h.Failed++
+		}
+		if r.Deadline != 0 && r.Outcome == history.Finished && r.Ended > r.Deadline {
+			h.Missed++
+		}
+		if r.Need > 0 {
+			need = append(need, r.Need)
+		}
+		if w, ok := r.Wait(); ok {
+			wait = append(wait, w)
+			wall = append(wall, r.Wall())
+		}
+	}
+	h.CPUP50, h.CPUP90 = quantile(need, 0.5), quantile(need, 0.9)
+	h.WallP50, h.WallP90 = quantile(wall, 0.5), quantile(wall, 0.9)
+	h.WaitMean, h.WaitP90 = mean(wait), quantile(wait, 0.9)
+	if rel := history.ReliabilityOf(runs); rel.Requested > 0 {
+		h.Reliability = &rel.Mean
+	}
+	if len(runs) > 0 {
+		h.Last = api.At(runs[0].Ended)
+	}
+	return h
+}

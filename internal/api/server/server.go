@@ -1,0 +1,283 @@
+// Package server answers what package api asks, from a broker: HTTP over a Unix
+// socket, for processes of the same user alone. It turns the broker's records
+// into what the surface promises; it must not decide anything.
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/broker"
+	"github.com/godwit-hpc/godwit/internal/depot"
+)
+
+// Options is what a server needs to know.
+type Options struct {
+	Broker   *broker.Broker
+	Depot    *depot.Store
+	Version  string
+	PID      int
+	State    string
+	Embedded bool
+	Shutdown func() // asked for by a user
+}
+
+// maxBody is the largest request that is no chunk of the depot: a job file is
+// small.
+const maxBody = 16 << 20
+
+type server struct {
+	Options
+}
+
+// Handler answers requests.
+func Handler(o Options) http.Handler {
+	s := &server{o}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/ping", answer(s.ping))
+	mux.HandleFunc("POST /v1/jobs", answer(s.submit))
+	mux.HandleFunc("GET /v1/jobs", answer(s.jobs))
+	mux.HandleFunc("GET /v1/jobs/{id}", answer(s.job))
+	mux.HandleFunc("POST /v1/jobs/{id}/cancel", answer(s.cancel))
+	mux.HandleFunc("POST /v1/jobs/{id}/migrate", answer(s.migrate))
+	mux.HandleFunc("POST /v1/jobs/{id}/checkpoint", answer(s.checkpoint))
+	mux.HandleFunc("GET /v1/jobs/{id}/explain", answer(s.explain))
+	mux.HandleFunc("GET /v1/jobs/{id}/logs", s.logs)
+	mux.HandleFunc("GET /v1/jobs/{id}/watch", s.watch)
+	mux.HandleFunc("POST /v1/quote", answer(s.quote))
+	mux.HandleFunc("GET /v1/clusters", answer(s.clusters))
+	mux.HandleFunc("GET /v1/history", answer(s.history))
+	mux.HandleFunc("GET /v1/history/calibration", answer(s.calibration))
+	mux.HandleFunc("POST /v1/shutdown", answer(s.shutdown))
+	mux.HandleFunc("POST "+wire.Path, s.agent)
+	mux.Handle(wire.Depot, http.StripPrefix(strings.TrimSuffix(wire.Depot, "/"), depot.Handler(o.Depot)))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, &badinput.Error{Field: "path", Value: r.Method + " " + r.URL.Path, Want: "a request that this broker knows; its version is " + o.Version})
+	})
+	return mux
+}
+
+// answer makes a handler of a function that returns what to answer.
+func answer[T any](f func(r *http.Request) (T, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		v, err := f(r)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(v) // the client has gone: nobody to tell
+	}
+}
+
+// refuse answers with an error.
+func refuse(w http.ResponseWriter, err error) {
+	e, status := api.Error{Text: err.Error(), Code: 1}, http.StatusConflict
+	var bad *badinput.Error
+	if errors.As(err, &bad) {
+		e.Code, status = 2, http.StatusBadRequest
+	}
+	if errors.Is(err, broker.ErrStopped) {
+		status = http.StatusServiceUnavailable
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(e)
+}
+
+func body[T any](r *http.Request) (T, error) {
+	var v T
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		return v, err
+	}
+	if len(data) == 0 {
+		return v, nil
+	}
+	if err := json.Unmarshal(data, &v); err != nil {
+		return v, &badinput.Error{Field: "request", Want: "JSON as this version writes it: " + err.Error()}
+	}
+	return v, nil
+}
+
+func (s *server) ping(r *http.Request) (api.Ping, error) {
+	n, err := s.Broker.Live(r.Context())
+	return api.Ping{Version: s.Version, PID: s.PID, Embedded: s.Embedded, State: s.State, Jobs: n}, err
+}
+
+func (s *server) submit(r *http.Request) (api.Submitted, error) {
+	sub, err := body[api.Submit](r)
+	if err != nil {
+		return api.Submitted{}, err
+	}
+	ids, err := s.Broker.Submit(r.Context(), &sub.Job, sub.Work)
+	return api.Submitted{IDs: ids}, err
+}
+
+func (s *server) jobs(r *http.Request) ([]api.Job, error) {
+	views, err := s.Broker.Jobs(r.Context(), r.FormValue("all") != "")
+	list := make([]api.Job, 0, len(views))
+	for i := range views {
+		list = append(list, s.show(&views[i]))
+	}
+	return list, err
+}
+
+func (s *server) job(r *http.Request) (api.Job, error) {
+	v, err := s.Broker.Job(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return api.Job{}, err
+	}
+	return s.show(v), nil
+}
+
+func (s *server) cancel(r *http.Request) (api.Job, error) {
+	v, err := s.Broker.Cancel(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return api.Job{}, err
+	}
+	return s.show(v), nil
+}
+
+func (s *server) migrate(r *http.Request) (api.Done, error) {
+	m, err := body[api.Migrate](r)
+	if err != nil {
+		return api.Done{}, err
+	}
+	text, err := s.Broker.Migrate(r.Context(), r.PathValue("id"), m.To)
+	return api.Done{Text: text}, err
+}
+
+func (s *server) checkpoint(r *http.Request) (api.Done, error) {
+	saved, err := s.Broker.Checkpoint(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return api.Done{}, err
+	}
+	return api.Done{Text: fmt.Sprintf("job %s saved as checkpoint %d in %.2f s: %d bytes, %d of them new; it stood still for %.2f s",
+		r.PathValue("id"), saved.N, saved.Took.Seconds(), saved.Bytes, saved.Moved, saved.Frozen.Seconds())}, nil
+}
+
+func (s *server) explain(r *http.Request) ([]api.Decision, error) {
+	v, entries, err := s.Broker.Explain(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return decisions(v, entries), nil
+}
+
+func (s *server) shutdown(*http.Request) (api.Done, error) {
+	s.Shutdown()
+	return api.Done{Text: "the broker ends; jobs run on"}, nil
+}
+
+// logs streams what a job wrote.
+func (s *server) logs(w http.ResponseWriter, r *http.Request) {
+	stream, _ := strconv.Atoi(r.FormValue("stream"))
+	offset, err := strconv.ParseInt(r.FormValue("offset"), 10, 64)
+	if err != nil || offset < 0 || stream < 1 || stream > 2 {
+		refuse(w, &badinput.Error{Field: "stream", Value: r.FormValue("stream"), Want: "1 or 2, and an offset from 0"})
+		return
+	}
+	flush := http.NewResponseController(w)
+	begun := false
+	err = s.Broker.Logs(r.Context(), r.PathValue("id"), stream, offset, r.FormValue("follow") != "", func(data []byte) error {
+		begun = true
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+		return flush.Flush()
+	})
+	finish(w, err, begun)
+}
+
+// finish ends a stream: with an error if nothing was written yet, else by
+// cutting it, so that its reader sees that it is not whole.
+func finish(w http.ResponseWriter, err error, begun bool) {
+	switch {
+	case err == nil:
+	case !begun:
+		refuse(w, err)
+	default:
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// watch streams the states of a job.
+func (s *server) watch(w http.ResponseWriter, r *http.Request) {
+	flush := http.NewResponseController(w)
+	out := json.NewEncoder(w)
+	begun := false
+	err := s.Broker.Follow(r.Context(), r.PathValue("id"), func(v *broker.View, news []wire.Entry) error {
+		begun = true
+		if err := out.Encode(api.Live{Job: s.show(v), News: decisions(v, news), Final: v.Over}); err != nil {
+			return err
+		}
+		return flush.Flush()
+	})
+	finish(w, err, begun)
+}
+
+// agent turns the request into a connection to an agent.
+func (s *server) agent(w http.ResponseWriter, r *http.Request) {
+	conn, err := wire.Accept(w, r)
+	if err != nil {
+		return // told by Accept
+	}
+	_ = s.Broker.ServeAgent(context.WithoutCancel(r.Context()), conn) // it reconnects if it has more to say
+}
+
+// SameUser makes a listener refuse processes of other users.
+func SameUser(l net.Listener, uid uint32) net.Listener { return &sameUser{l, uid} }
+
+type sameUser struct {
+	net.Listener
+	uid uint32
+}
+
+func (l *sameUser) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if uid, err := peer(conn); err == nil && (uid == l.uid || uid == 0) {
+			return conn, nil
+		}
+		_ = conn.Close()
+	}
+}
+
+// peer is the user at the other end of a Unix socket.
+func peer(conn net.Conn) (uint32, error) {
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0, errors.ErrUnsupported
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *syscall.Ucred
+	var credErr error
+	if err := raw.Control(func(fd uintptr) {
+		cred, credErr = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	}); err != nil {
+		return 0, err
+	}
+	if credErr != nil {
+		return 0, credErr
+	}
+	return cred.Uid, nil
+}

@@ -1,0 +1,110 @@
+package broker
+
+import (
+	"context"
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/history"
+	"github.com/godwit-hpc/godwit/internal/store"
+)
+
+// know adds to an attempt what past runs tell of its program.
+func (b *Broker) know(a *wire.Attempt) {
+	need, _ := b.need(b.ctx, &a.Spec)
+	a.Need = need.Quantiles()
+	program, _ := history.Key(a.Spec.Argv)
+	if runs, err := b.opt.Store.Runs(b.ctx, store.Past{Program: program, Limit: recent}); err == nil {
+		a.SandboxCost = history.SandboxCost(runs)
+	}
+}
+
+// ClusterView is a cluster as it is now.
+type ClusterView struct {
+	Cluster
+	Procs, Idle      int
+	Running, Waiting int // jobs
+	Speed, Share     float64
+	Why              string
+	Reliability      history.Reliability
+}
+
+// Clusters lists the clusters.
+func (b *Broker) Clusters(ctx context.Context) ([]ClusterView, error) {
+	var list []ClusterView
+	err := b.ask(ctx, func(*turn) {
+		for _, c := range b.clusters {
+			w := b.eng.World().Cluster(c.id)
+			v := ClusterView{Cluster: c.Cluster, Procs: w.Procs(), Idle: w.Idle(), Speed: w.Speed()}
+			for _, j := range b.jobs {
+				if j.rec.Cluster != c.Name {
+					continue
+				}
+				switch j.rec.State {
+				case core.Running, core.Stopping:
+					v.Running++
+				case core.Selected, core.Staging, core.Queued:
+					v.Waiting++
+				}
+			}
+			list = append(list, v)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		c := b.clusterNamed(list[i].Name)
+		load, err := c.Driver.Load(ctx)
+		if err != nil {
+			return nil, err
+		}
+		list[i].Share, list[i].Why = load.Share, load.Why
+		runs, err := b.opt.Store.Runs(ctx, store.Past{Cluster: c.Name, Limit: recent})
+		if err != nil {
+			return nil, err
+		}
+		list[i].Reliability = history.ReliabilityOf(runs)
+	}
+	return list, nil
+}
+
+// PastOf is what past runs of one program in one cluster were like.
+type PastOf struct {
+	Program, Cluster string
+	Runs             []history.Run // newest first
+}
+
+// History lists past runs by program and cluster.
+func (b *Broker) History(ctx context.Context, program string) ([]PastOf, error) {
+	runs, err := b.opt.Store.Runs(ctx, store.Past{Program: program, Limit: 20 * recent})
+	if err != nil {
+		return nil, err
+	}
+	var list []PastOf
+	at := map[[2]string]int{}
+	for _, r := range runs {
+		k := [2]string{r.Program, r.Cluster}
+		i, known := at[k]
+		if !known {
+			i = len(list)
+			at[k] = i
+			list = append(list, PastOf{Program: r.Program, Cluster: r.Cluster})
+		}
+		list[i].Runs = append(list[i].Runs, r)
+	}
+	slices.SortFunc(list, func(a, b PastOf) int {
+		return slices.Compare([]string{a.Program, a.Cluster}, []string{b.Program, b.Cluster})
+	})
+	return list, nil
+}
+
+// Calibration is how past quotes held.
+func (b *Broker) Calibration(ctx context.Context) (history.Calibrated, error) {
+	quotes, err := b.opt.Store.Quotes(ctx, store.Past{})
+	if err != nil {
+		return history.Calibrated{}, err
+	}
+	return history.Calibration(quotes), nil
+}

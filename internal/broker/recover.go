@@ -1,0 +1,270 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/engine"
+	"github.com/godwit-hpc/godwit/internal/store"
+	"github.com/godwit-hpc/godwit/internal/world"
+)
+
+// shape is what must not change of a cluster while jobs run in it.
+type shape struct {
+	Name  string `json:"name"`
+	Procs int    `json:"procs"`
+}
+
+// load brings back what the broker knew.
+func (b *Broker) load(ctx context.Context) error {
+	l, err := b.opt.Store.Load(ctx)
+	if err != nil {
+		return err
+	}
+	known, err := b.opt.Store.Setting(ctx, "clusters")
+	if err != nil {
+		return err
+	}
+	if err := b.arrange(known, l); err != nil {
+		return err
+	}
+	w, err := b.restore(l)
+	if err != nil {
+		return err
+	}
+	b.began = b.opt.Clock()
+	b.base = max(core.Time(b.began.UnixNano()), w.Now())
+	b.eng = engine.New(b.opt.Engine, w)
+	b.pending = l.Outbox
+	b.nextJob, b.nextSend, b.nextEvent = max(1, l.NextJob), max(1, l.NextSend), l.NextEvent()
+	for i := range l.Jobs {
+		rec := l.Jobs[i]
+		j := newJob(rec)
+		if j.saved, err = b.opt.Store.Checkpoints(ctx, rec.ID); err != nil {
+			return err
+		}
+		j.requested, j.startedAt = rec.Started, rec.Started
+		if err := b.loadQuote(ctx, j); err != nil {
+			return err
+		}
+		b.jobs[rec.ID] = j
+	}
+	return b.keepShape(ctx, w, len(l.Snapshots) == 0 && len(l.Events) == 0)
+}
+
+// loadQuote brings back what was expected of a job when it was submitted.
+func (b *Broker) loadQuote(ctx context.Context, j *job) error {
+	quotes, err := b.opt.Store.Quotes(ctx, store.Past{Job: j.rec.ID, Limit: 1})
+	if err == nil && len(quotes) > 0 {
+		j.quote = &quotes[0]
+	}
+	return err
+}
+
+// arrange puts the clusters in the order in which the stored events number
+// them; new ones come last. A cluster that is gone, or has another size, can be
+// accepted only while no job lives.
+func (b *Broker) arrange(known string, l *store.Loaded) error {
+	var was []shape
+	if known != "" {
+		if err := json.Unmarshal([]byte(known), &was); err != nil {
+			return fmt.Errorf("the list of clusters in the store: %w", err)
+		}
+	}
+	live := slices.ContainsFunc(l.Jobs, func(j store.Job) bool { return !j.State.Terminal() })
+	var order []*cluster
+	for _, s := range was {
+		c := b.clusterNamed(s.Name)
+		if c != nil && procs(c.Hosts) == s.Procs {
+			order = append(order, c)
+			continue
+		}
+		if live {
+			what := "is gone"
+			if c != nil {
+				what = fmt.Sprintf("has %d processors now instead of %d", procs(c.Hosts), s.Procs)
+			}
+			return &badinput.Error{Field: "clusters", Value: s.Name,
+				Want: fmt.Sprintf("the cluster as it was as long as jobs live; it %s. Wait for the jobs or cancel them, then change it", what)}
+		}
+		l.Snapshots, l.First, l.Events = nil, l.NextEvent(), nil // nothing in them is about the clusters of today
+		order = nil
+		break
+	}
+	for _, c := range b.clusters {
+		if !slices.Contains(order, c) {
+			order = append(order, c)
+		}
+	}
+	for i, c := range order {
+		c.id = core.ClusterID(i)
+	}
+	b.clusters = order
+	return nil
+}
+
+func procs(hosts []world.HostSpec) int {
+	n := 0
+	for _, h := range hosts {
+		n += h.Procs
+	}
+	return n
+}
+
+// restore makes the world of the newest snapshot that can be read and the events
+// after it.
+func (b *Broker) restore(l *store.Loaded) (*world.World, error) {
+	spec := world.Spec{DefaultPlace: core.DeadlineFirst}
+	for _, c := range b.clusters {
+		spec.Clusters = append(spec.Clusters, world.ClusterSpec{Name: c.Name, Hosts: c.Hosts})
+	}
+	for _, s := range l.Snapshots {
+		events, whole := l.After(s.UpTo)
+		if !whole {
+			continue
+		}
+		w, err := world.Restore(spec, s.State)
+		if err != nil {
+			b.opt.Log.Warn("a snapshot cannot be used", "error", err)
+			continue
+		}
+		b.snapped = s.UpTo
+		return w, replay(w, events)
+	}
+	if l.First > 1 && len(l.Events) > 0 || l.First > 1 && len(l.Snapshots) > 0 {
+		return nil, fmt.Errorf("%w: no snapshot can be read and the events before number %d are gone", store.ErrDamaged, l.First)
+	}
+	w := world.New(spec)
+	return w, replay(w, l.Events)
+}
+
+func replay(w *world.World, events []core.Event) error {
+	for i := range events {
+		if err := w.Apply(&events[i]); err != nil {
+			return fmt.Errorf("%w: %w", store.ErrDamaged, err)
+		}
+	}
+	return nil
+}
+
+// keepShape remembers the clusters as they are numbered now, together with a
+// snapshot of the world if what was stored before is about others.
+func (b *Broker) keepShape(ctx context.Context, w *world.World, fresh bool) error {
+	var now []shape
+	for _, c := range b.clusters {
+		now = append(now, shape{c.Name, procs(c.Hosts)})
+	}
+	text, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	if fresh && b.nextEvent > 1 {
+		state, err := w.Snapshot()
+		if err != nil {
+			return err
+		}
+		if err := b.opt.Store.Snapshot(ctx, b.nextEvent-1, state); err != nil {
+			return err
+		}
+		b.snapped = b.nextEvent - 1
+	}
+	return b.opt.Store.Commit(ctx, &store.Batch{First: b.nextEvent, Settings: map[string]string{"clusters": string(text)}})
+}
+
+// snapshotAfter is how many events may have to be replayed.
+const snapshotAfter = 20_000
+
+func (b *Broker) maybeSnapshot(ctx context.Context) error {
+	if b.nextEvent-b.snapped < snapshotAfter {
+		return nil
+	}
+	state, err := b.eng.World().Snapshot()
+	if err != nil {
+		return err
+	}
+	b.snapped = b.nextEvent - 1
+	return b.opt.Store.Snapshot(ctx, b.snapped, state)
+}
+
+// resume takes up the work where the last broker left it: the outbox is carried
+// out again, every live attempt is seen to, attempts that nobody knows are
+// ended, results are brought home.
+func (b *Broker) resume() {
+	for _, o := range b.pending {
+		j := b.jobs[o.Command.Job]
+		if j == nil { // over; only its folder is left
+			j = newJob(store.Job{ID: o.Command.Job, Epoch: o.Command.Epoch, State: core.Done})
+			j.over = true
+			b.jobs[o.Command.Job] = j
+		}
+		b.carryOut(j, o.ID, o.Command)
+	}
+	for id, j := range b.jobs {
+		w := b.eng.World().Job(id)
+		switch {
+		case j.over:
+		case j.rec.State.Terminal():
+			b.bringHome(j)
+		case w == nil:
+			j.held = true // of an array, or submitted just before the end
+		case len(w.Parts()) > 0:
+			c := core.Command{Kind: core.Start, Job: id, Epoch: w.Epoch()}
+			j.line.add(b.beside, func() { b.start(j, c) })
+		}
+	}
+	b.goBeside(b.sweep)
+	b.tell(func(t *turn) {
+		t.wakeHeld()
+		t.step(&core.Input{Kind: core.Tick})
+	})
+}
+
+// sweep ends attempts that clusters know and we do not.
+func (b *Broker) sweep(ctx context.Context) {
+	for _, c := range b.clusters {
+		found, err := c.Driver.Find(ctx)
+		if err != nil {
+			b.opt.Log.Error("cannot ask what runs", "cluster", c.Name, "error", err)
+			continue
+		}
+		for _, f := range found {
+			stale := false
+			if b.ask(ctx, func(t *turn) {
+				j := b.jobs[f.Job]
+				stale = j == nil || j.rec.Epoch != f.Epoch
+			}) != nil {
+				return
+			}
+			if stale {
+				b.release(nil, driver.ID{Job: f.Job, Epoch: f.Epoch})
+			}
+		}
+	}
+}
+
+// wakeHeld lets those in that a crash kept from the engine: the first of every
+// array, as many as may run at once.
+func (t *turn) wakeHeld() {
+	running := map[core.JobID]int{}
+	var held []*job
+	for _, j := range t.b.jobs {
+		switch {
+		case j.held:
+			held = append(held, j)
+		case !j.rec.State.Terminal():
+			running[j.rec.Parent]++
+		}
+	}
+	slices.SortFunc(held, func(a, b *job) int { return int(a.rec.ID - b.rec.ID) })
+	for _, j := range held {
+		if p := j.rec.Parent; p == 0 || running[p] < j.spec.Array.AtOnce || j.spec.Array.AtOnce == 0 {
+			running[p]++
+			t.letIn(j)
+		}
+	}
+}

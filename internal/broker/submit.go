@@ -1,0 +1,230 @@
+package broker
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/history"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/policy/place"
+	"github.com/godwit-hpc/godwit/internal/predict"
+	"github.com/godwit-hpc/godwit/internal/store"
+)
+
+// Submit takes in a job whose work folder, if it has one, is the given tree of
+// the depot. It returns one number, or one for each element of an array, once
+// they are durable.
+func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]core.JobID, error) {
+	allowed, err := b.allowed(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	need, why := b.need(ctx, spec)
+	quotes := b.quotes(ctx, spec, allowed, need)
+	var ids []core.JobID
+	var refused error
+	err = b.ask(ctx, func(t *turn) {
+		proto := t.coreJob(spec, allowed, need)
+		if reason, ok := place.EverFits(t.b.eng.World().View(t.now, 0), proto, t.b.eng.World().PlacePolicy(proto)); !ok {
+			refused = &badinput.Error{Field: "procs", Value: fmt.Sprint(spec.Min), Want: reason.String()}
+			return
+		}
+		ids = t.submitAll(spec, work, proto, why, quotes)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ids, refused
+}
+
+func (t *turn) submitAll(spec *jobfile.Job, work string, proto *core.Job, why string, quotes []Quote) []core.JobID {
+	var ids []core.JobID
+	parent, atOnce := core.JobID(0), 0
+	indices := indices(spec.Array)
+	if spec.Array.Len() > 0 {
+		parent, atOnce = t.b.nextJob, spec.Array.AtOnce
+	}
+	for n, index := range indices {
+		id := t.b.nextJob
+		t.b.nextJob++
+		j := newJob(store.Job{ID: id, Unique: newUnique(), User: t.b.opt.User, Submitted: t.now, Parent: parent, Spec: spec,
+			Index: index, State: core.Submitted, Deadline: proto.Deadline, Work: work})
+		t.b.jobs[id] = j
+		t.touch(j)
+		ids = append(ids, id)
+		t.explain(j, "submit", "taken in", why, map[string]any{"estimate_s": proto.Estimate.Seconds(), "spread": proto.Spread})
+		if atOnce > 0 && n >= atOnce {
+			j.held = true
+			j.rec.Reason = fmt.Sprintf("at most %d jobs of the array run at once", atOnce)
+			continue
+		}
+		t.enter(j, proto)
+		t.quoted(j, quotes)
+	}
+	return ids
+}
+
+// indices lists those of an array; of a job that is none it is one that means
+// nothing.
+func indices(a jobfile.ArrayRange) []int {
+	list := []int{0}
+	for n := range a.Len() {
+		list = append(list[:n], a.First+n*a.Step)
+	}
+	return list
+}
+
+// enter hands a job to the engine.
+func (t *turn) enter(j *job, proto *core.Job) {
+	j.held = false
+	spec := *proto
+	spec.ID = j.rec.ID
+	t.step(&core.Input{Kind: core.Submit, Spec: &spec})
+}
+
+// next lets the next element of an array in when one of them has ended.
+func (t *turn) next(ended *job) {
+	if ended.rec.Parent == 0 {
+		return
+	}
+	var first *job
+	for _, j := range t.b.jobs { // the lowest number is sought, in whatever order
+		if j.held && j.rec.Parent == ended.rec.Parent && (first == nil || j.rec.ID < first.rec.ID) {
+			first = j
+		}
+	}
+	if first != nil {
+		t.letIn(first)
+	}
+}
+
+// letIn hands a held job to the engine; what is known of its program is looked
+// up beside the loop.
+func (t *turn) letIn(j *job) {
+	j.held = false
+	t.after(func() {
+		t.b.goBeside(func(ctx context.Context) {
+			allowed, err := t.b.allowed(ctx, j.spec)
+			if err != nil {
+				allowed = nil
+			}
+			need, _ := t.b.need(ctx, j.spec)
+			t.b.tell(func(t *turn) {
+				proto := t.coreJob(j.spec, allowed, need)
+				proto.Deadline = j.rec.Deadline
+				t.enter(j, proto)
+			})
+		})
+	})
+}
+
+// coreJob is the job as the engine sees it; it has no number yet.
+func (t *turn) coreJob(spec *jobfile.Job, allowed []core.ClusterID, need predict.Dist) *core.Job {
+	program, _ := history.Key(spec.Argv)
+	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: t.b.opt.User, App: program, Kind: spec.Kind, Place: spec.Place,
+		Retries: spec.Retries, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed}}}
+	if proto.Place == core.PlaceDefault {
+		proto.Place = core.DeadlineFirst
+	}
+	if spec.Deadline > 0 {
+		proto.Deadline = t.now.Add(spec.Deadline)
+	}
+	if need.Known() {
+		proto.Estimate = core.Seconds(need.Median() / float64(max(1, spec.Min)))
+		proto.Spread = spread(need)
+	}
+	return proto
+}
+
+// allowed lists the clusters where the job may run: those its user names, and
+// that are as reliable as its user wants; nil if all are.
+func (b *Broker) allowed(ctx context.Context, spec *jobfile.Job) ([]core.ClusterID, error) {
+	if len(spec.On) == 0 && spec.Reliability == 0 {
+		return nil, nil
+	}
+	var list []core.ClusterID
+	for _, name := range spec.On {
+		if b.clusterNamed(name) == nil {
+			return nil, &badinput.Error{Field: "on", Value: name, Want: badinput.Unknown("cluster", name, b.names())}
+		}
+	}
+	var best float64
+	for _, c := range b.clusters {
+		if len(spec.On) > 0 && !slices.Contains(spec.On, c.Name) {
+			continue
+		}
+		if spec.Reliability > 0 {
+			runs, err := b.opt.Store.Runs(ctx, store.Past{Cluster: c.Name, Limit: recent})
+			if err != nil {
+				return nil, err
+			}
+			r := history.ReliabilityOf(runs)
+			best = max(best, r.Mean)
+			if r.Mean < spec.Reliability {
+				continue
+			}
+		}
+		list = append(list, c.id)
+	}
+	if len(list) == 0 {
+		return nil, &badinput.Error{Field: "reliability", Value: fmt.Sprint(spec.Reliability),
+			Want: fmt.Sprintf("at most %.2f: no cluster where it may run is known to be more reliable", best)}
+	}
+	return list, nil
+}
+
+// recent is how many rows of history an estimate looks at.
+const recent = 500
+
+func (b *Broker) names() []string {
+	var names []string
+	for _, c := range b.clusters {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// need is how many CPU seconds the job takes on the reference host, and how
+// that is known: its user said so, or it ran before.
+func (b *Broker) need(ctx context.Context, spec *jobfile.Job) (predict.Dist, string) {
+	if spec.Estimate > 0 {
+		return predict.LogNormal(spec.Estimate.Seconds(), userSpread), fmt.Sprintf("its user says it takes %s of CPU time", spec.Estimate.Round(time.Millisecond))
+	}
+	program, args := history.Key(spec.Argv)
+	runs, err := b.opt.Store.Runs(ctx, store.Past{Program: program, Limit: recent})
+	if err != nil {
+		return predict.Dist{}, "the history cannot be read: " + err.Error()
+	}
+	e := history.NeedOf(runs, program, args)
+	d, ok := predict.FromQuantiles(e.Quantiles)
+	if !ok {
+		return predict.Dist{}, "nothing is known of how long " + program + " takes; give an estimate to have its end predicted"
+	}
+	return d, e.Why
+}
+
+// userSpread is how far users' own estimates are off, as a standard deviation
+// of the logarithm; a job file without a history gives nothing better.
+const userSpread = 0.1
+
+// spread is the standard deviation of the logarithm of a distribution.
+func spread(d predict.Dist) float64 {
+	const score90 = 1.2816
+	lo, hi := d.Quantile(0.1), d.Quantile(0.9)
+	if lo <= 0 || hi <= lo {
+		return 0.01
+	}
+	return logRatio(hi, lo) / (2 * score90)
+}
+
+func newUnique() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,112 @@
+package broker
+
+import (
+	"context"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/store"
+)
+
+// turn is one turn of the loop: everything in it becomes durable together.
+type turn struct {
+	b       *Broker
+	now     core.Time
+	batch   store.Batch
+	touched map[core.JobID]*job // whose records are to be written
+	then    []func()
+}
+
+// most is how many messages one transaction takes in: what is durable together
+// costs one write to the disk.
+const most = 256
+
+// turn lets f and whoever else has something to say change the state, makes it
+// durable, and does what follows.
+func (b *Broker) turn(ctx context.Context, f func(*turn)) error {
+	t := &turn{b: b, now: b.now(), touched: map[core.JobID]*job{}}
+	f(t)
+	for n := 1; n < most; n++ {
+		select {
+		case g := <-b.mail:
+			g(t)
+			continue
+		default:
+		}
+		break
+	}
+	return t.commit(ctx)
+}
+
+func (t *turn) commit(ctx context.Context) error {
+	b := t.b
+	for _, j := range t.touched {
+		if j.spec == nil {
+			continue // of a job that is over, whose last attempt is being released
+		}
+		t.batch.Jobs = append(t.batch.Jobs, j.rec)
+	}
+	if t.needed() {
+		t.batch.First = b.nextEvent
+		if err := b.opt.Store.Commit(ctx, &t.batch); err != nil {
+			return err
+		}
+		b.nextEvent += uint64(len(t.batch.Events))
+	}
+	for _, f := range t.then {
+		f()
+	}
+	for id, j := range t.touched {
+		j.changed()
+		if j.forgettable() {
+			delete(b.jobs, id)
+		}
+	}
+	return b.maybeSnapshot(ctx)
+}
+
+func (t *turn) needed() bool {
+	x := &t.batch
+	return len(x.Events)+len(x.Send)+len(x.Sent)+len(x.Jobs)+len(x.Entries)+len(x.Checkpoints)+len(x.Forget)+
+		len(x.Runs)+len(x.Transfers)+len(x.Quotes)+len(x.Settings) > 0
+}
+
+// after has f done once the turn is durable.
+func (t *turn) after(f func()) { t.then = append(t.then, f) }
+
+// touch has the record of a job written.
+func (t *turn) touch(j *job) { t.touched[j.rec.ID] = j }
+
+// step tells the engine something and takes down what it decided.
+func (t *turn) step(in *core.Input) {
+	out := t.b.eng.Step(t.now, in)
+	for i := range out.Events {
+		t.batch.Events = append(t.batch.Events, out.Events[i])
+		t.note(&out.Events[i])
+	}
+	for i := range out.Commands {
+		t.command(out.Commands[i])
+	}
+	t.b.wake = out.WakeAt
+}
+
+// explain adds a line to the reasons of a job.
+func (t *turn) explain(j *job, kind, choice, why string, inputs map[string]any) {
+	t.entry(j, wire.Entry{At: t.now, Kind: kind, Choice: choice, Why: why, Inputs: inputs})
+}
+
+func (t *turn) entry(j *job, e wire.Entry) {
+	t.batch.Entries = append(t.batch.Entries, store.Entry{Job: j.rec.ID, Entry: e})
+	t.after(func() { j.tellNews(e) })
+}
+
+// send puts a command into the outbox; it is carried out after the turn and
+// again after a crash, until it is known to have been.
+func (t *turn) send(c core.Command) uint64 {
+	id := t.b.nextSend
+	t.b.nextSend++
+	t.batch.Send = append(t.batch.Send, store.Outbound{ID: id, Command: c})
+	return id
+}
+
+func (t *turn) sent(id uint64) { t.batch.Sent = append(t.batch.Sent, id) }
