@@ -1,0 +1,109 @@
+package follow
+
+import (
+	"io"
+	"strings"
+	"sync"
+)
+
+// Screen shares a terminal between what a job writes and a few lines below it
+// that say how it is doing, are rewritten in place, and are gone at the end.
+type Screen struct {
+	mu     sync.Mutex
+	status io.Writer // the terminal; nil: no lines are shown
+	shown  int       // lines that stand there now
+	open   bool      // the job's last line on the terminal has no end yet
+	lines  []string
+}
+
+// NewScreen shows lines on a terminal; nil is one that shows none.
+func NewScreen(status io.Writer) *Screen { return &Screen{status: status} }
+
+// Share wraps a writer to the same terminal: the lines step aside for what is
+// written. Other writers need not be wrapped.
+func (s *Screen) Share(to io.Writer) io.Writer {
+	if s.status == nil {
+		return to
+	}
+	return &shared{s, to}
+}
+
+type shared struct {
+	screen *Screen
+	to     io.Writer
+}
+
+func (w *shared) Write(p []byte) (int, error) {
+	s := w.screen
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	n, err := w.to.Write(p)
+	if n > 0 {
+		s.open = p[n-1] != '\n'
+	}
+	return n, err
+}
+
+// Show replaces the lines.
+func (s *Screen) Show(lines []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = lines
+	s.draw()
+}
+
+// Say writes a line that stays.
+func (s *Screen) Say(to io.Writer, line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	if s.open && s.status != nil {
+		line = "\n" + line
+		s.open = false
+	}
+	_, _ = io.WriteString(to, line+"\n") // there is nobody else to tell
+	s.draw()
+}
+
+// Close takes the lines away.
+func (s *Screen) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = nil
+	s.clear()
+}
+
+// draw writes the lines, unless the job is in the middle of one of its own.
+func (s *Screen) draw() {
+	if s.status == nil || s.open {
+		return
+	}
+	text := s.erase() + strings.Join(s.lines, "\n")
+	s.shown = len(s.lines)
+	if text != "" {
+		_, _ = io.WriteString(s.status, text) // an error means that the terminal went away; the job goes on
+	}
+}
+
+func (s *Screen) clear() {
+	if s.status == nil || s.shown == 0 {
+		return
+	}
+	text := s.erase()
+	s.shown = 0
+	_, _ = io.WriteString(s.status, text)
+}
+
+// erase takes the cursor, which stands behind the last line, back to the
+// beginning of the first, with nothing below it.
+func (s *Screen) erase() string {
+	if s.shown == 0 {
+		return ""
+	}
+	text := "\r\x1b[K"
+	for range s.shown - 1 {
+		text += "\x1b[1A\x1b[K"
+	}
+	return text
+}
