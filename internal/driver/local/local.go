@@ -7,14 +7,19 @@
 package local
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/local/load"
 )
 
 // Options describe one cluster on this machine.
@@ -26,15 +31,16 @@ type Options struct {
 	CPUs   []int   // this cluster's; nil: all that this process may use
 	Slots  int     // processors it offers; 0: as many as CPUs. With more than CPUs, attempts share all of them
 	Quota  float64 // share of each CPU that attempts may use; 0 or 1: all. Needs cgroups
-	Memory int64   // bytes that all attempts together may use; 0: no limit. Needs cgroups
+	Memory int64   // bytes that an attempt may use that names no limit; 0: no limit. Needs cgroups
 	Nice   int     // of attempts that name none
 
-	Sample time.Duration // how often the load is sensed; 0: every 2 s
-	Clock  clock.Clock   // nil: the machine's
-	Log    *slog.Logger  // nil: nowhere
+	NoCgroups bool          // do without cgroups even where they are allowed
+	Sample    time.Duration // how often the load is sensed; 0: every 2 s
+	Clock     clock.Clock   // nil: the machine's
+	Log       *slog.Logger  // nil: nowhere
 	// Failed is told of an attempt on which no agent can be kept running (its
-	// binary is gone, the disk is full). Nothing more is tried until the next
-	// Start. May be nil.
+	// binary is gone, the disk is full), once. The driver goes on trying, ever
+	// more rarely. May be nil.
 	Failed func(driver.ID, error)
 }
 
@@ -44,7 +50,22 @@ var ErrReleased = errors.New("the attempt was released")
 
 // Driver runs attempts on this machine. It may be used by several goroutines.
 type Driver struct {
-	opt Options
+	opt   Options
+	agent command
+	clock clock.Clock
+	log   *slog.Logger
+	null  *os.File
+	owner groups
+	meter *load.Meter
+	notes []string
+
+	mu       sync.Mutex
+	attempts map[driver.ID]*attempt
+	closed   bool
+
+	closing chan struct{} // closed by Close
+	trash   chan string   // folders to remove
+	tasks   sync.WaitGroup
 }
 
 var _ driver.Driver = (*Driver)(nil)
@@ -52,25 +73,115 @@ var _ driver.Driver = (*Driver)(nil)
 // New takes over the attempts that are found in the folder, whoever started
 // them: agents that live are watched, and where one died after it had started
 // something, another is started to tell.
-func New(o Options) (*Driver, error) { return &Driver{opt: o}, nil }
+func New(o Options) (*Driver, error) {
+	d := &Driver{opt: o, clock: o.Clock, log: o.Log, attempts: make(map[driver.ID]*attempt),
+		closing: make(chan struct{}), trash: make(chan string, 1024)}
+	if err := d.complete(); err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", o.Cluster, err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	d.null = null
+	for _, dir := range []string{d.opt.Dir, d.path(goneDir), d.path(trashDir)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			_ = null.Close()
+			return nil, err
+		}
+	}
+	d.owner, d.notes = newGroups(&d.opt)
+	d.meter = load.NewMeter(load.Config{CPUs: d.opt.CPUs, Nice: d.opt.Nice, Quota: d.opt.Quota, Every: d.opt.Sample,
+		Own: d.own, Clock: d.clock})
+	d.tasks.Go(d.sweep)
+	if err := d.takeOver(); err != nil {
+		_ = d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// complete fills in what the options leave open.
+func (d *Driver) complete() error {
+	o := &d.opt
+	if d.clock == nil {
+		d.clock = clock.Real()
+	}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return err
+	}
+	o.Dir = dir
+	usable, err := UsableCPUs()
+	if err != nil {
+		return err
+	}
+	if o.CPUs == nil {
+		o.CPUs = usable
+	}
+	o.CPUs = slices.Compact(slices.Sorted(slices.Values(o.CPUs)))
+	for _, cpu := range o.CPUs {
+		if !slices.Contains(usable, cpu) {
+			return fmt.Errorf("CPU %d is not one that may be used here (%v)", cpu, usable)
+		}
+	}
+	if len(o.CPUs) == 0 {
+		return errors.New("no CPUs")
+	}
+	if o.Slots == 0 {
+		o.Slots = len(o.CPUs)
+	}
+	if o.Quota <= 0 || o.Quota > 1 {
+		o.Quota = 1
+	}
+	if o.Sample <= 0 {
+		o.Sample = 2 * time.Second
+	}
+	d.agent, err = agentCommand(o.Agent)
+	return err
+}
+
+// agentCommand is how agents are called. By default it is the very program that
+// runs here, also after its file was replaced: broker and agent then speak the
+// same language.
+func agentCommand(argv []string) (command, error) {
+	c := command{path: "/proc/self/exe", argv: []string{filepath.Base(os.Args[0]), "agent"}, env: os.Environ()}
+	if len(argv) > 0 {
+		path, err := exec.LookPath(argv[0])
+		if err != nil {
+			return c, fmt.Errorf("the agent: %w", err)
+		}
+		if c.path, err = filepath.Abs(path); err != nil {
+			return c, err
+		}
+		c.argv = slices.Clone(argv)
+	}
+	return c, nil
+}
 
 // Close stops watching. Agents run on.
-func (d *Driver) Close() error { return nil }
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil
+	}
+	d.closed = true
+	close(d.closing)
+	for _, a := range d.attempts {
+		a.forget()
+	}
+	d.mu.Unlock()
+	d.meter.Close()
+	d.tasks.Wait()
+	return d.null.Close()
+}
 
 // Notes says what of the options this machine does not allow, one line each
 // for the user.
-func (d *Driver) Notes() []string { return nil }
+func (d *Driver) Notes() []string { return slices.Clone(d.notes) }
 
-func (d *Driver) Start(ctx context.Context, a *wire.Attempt) error {
-	return errors.ErrUnsupported
-}
-
-func (d *Driver) Release(ctx context.Context, id driver.ID) error { return errors.ErrUnsupported }
-
-func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
-	return nil, errors.ErrUnsupported
-}
-
-func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
-	return driver.Load{}, errors.ErrUnsupported
-}
+func (d *Driver) path(name string) string { return filepath.Join(d.opt.Dir, name) }

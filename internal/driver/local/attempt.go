@@ -1,0 +1,240 @@
+package local
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/driver"
+)
+
+// attempt is what we know of one attempt. mu is held while something is done
+// about it, so that it is started, restarted and released one at a time.
+type attempt struct {
+	id  driver.ID
+	dir string
+
+	mu       sync.Mutex
+	clean    bool // its last agent said that all is told
+	failures int  // agents in a row that did not live long
+	released bool
+
+	known sync.Mutex // guards what others look at meanwhile
+	agent *process   // the last that we know of
+	cpus  []int
+	group group
+}
+
+func (a *attempt) setAgent(p *process) {
+	a.known.Lock()
+	a.agent = p
+	a.known.Unlock()
+}
+
+// running is the agent if it lives, as far as we know.
+func (a *attempt) running() *process {
+	a.known.Lock()
+	defer a.known.Unlock()
+	if a.agent != nil && a.agent.alive() {
+		return a.agent
+	}
+	return nil
+}
+
+// forget ends watching.
+func (a *attempt) forget() {
+	a.known.Lock()
+	defer a.known.Unlock()
+	if a.agent != nil {
+		a.agent.forget()
+	}
+}
+
+// keep remembers where the attempt runs.
+func (a *attempt) keep(w *wire.Attempt, g group) {
+	a.known.Lock()
+	a.cpus, a.group = w.CPUs, g
+	a.known.Unlock()
+}
+
+// attempt gives the record of an attempt; nil if there is none and none is to be
+// made, or if the driver is closed.
+func (d *Driver) attempt(id driver.ID, make bool) *attempt {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a := d.attempts[id]
+	if a == nil && make && !d.closed {
+		a = &attempt{id: id, dir: d.path(folderName(id))}
+		d.attempts[id] = a
+	}
+	return a
+}
+
+// Pauses before an agent that died is replaced: none the first time, then ever
+// longer ones.
+const (
+	firstPause = 100 * time.Millisecond
+	longPause  = 30 * time.Second
+	// tellAfter is the number of agents in a row that must die young before we
+	// say that none can be kept running.
+	tellAfter = 6
+	// oldAge is when an agent that died counts as one that ran.
+	oldAge = 10 * time.Second
+)
+
+func pause(failures int) time.Duration {
+	if failures <= 1 {
+		return 0
+	}
+	return min(longPause, firstPause<<min(failures-2, 20))
+}
+
+// launch starts an agent on the attempt's folder and watches it. a.mu is held.
+func (d *Driver) launch(a *attempt) error {
+	log, err := os.OpenFile(filepath.Join(a.dir, logFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	p, err := d.agent.spawn(a.dir, log, d.null, d.clock())
+	_ = log.Close() // the agent has it
+	if err != nil {
+		return err
+	}
+	d.watch(a, p)
+	return nil
+}
+
+// watch sees to it that the death of an agent is noticed. a.mu is held.
+func (d *Driver) watch(a *attempt, p *process) {
+	a.clean = false
+	a.setAgent(p)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		p.forget()
+		return
+	}
+	d.tasks.Go(func() {
+		if p.wait(d.closing) == nil {
+			d.gone(a, p)
+		}
+	})
+}
+
+// gone deals with an agent that is dead. One that ended of its own accord, well,
+// had nothing more to tell; or it found another at work.
+func (d *Driver) gone(a *attempt, p *process) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.released || d.isClosed() {
+		return
+	}
+	status, known := p.end()
+	if known && status.Exited() && status.ExitStatus() == 0 {
+		if holder := lockHolder(a.dir); holder == p.pid {
+			a.clean, a.failures = true, 0
+			return
+		}
+		if other, err := d.agentAt(a); err == nil && other != nil {
+			d.watch(a, other)
+		} else if exists(filepath.Join(a.dir, lockFile)) {
+			a.clean = false // the one that it gave way to is dead by now
+			d.replace(a, p, fmt.Sprintf("agent %d gave way to one that died", p.pid))
+		}
+		return
+	}
+	what := fmt.Sprintf("agent %d died", p.pid)
+	if known {
+		what = fmt.Sprintf("agent %d died (%s)", p.pid, describe(status))
+	}
+	d.replace(a, p, what)
+}
+
+// replace starts another agent, after a pause if those before died young. a.mu
+// is held.
+func (d *Driver) replace(a *attempt, dead *process, what string) {
+	if !exists(filepath.Join(a.dir, attemptFile)) {
+		return // somebody removed the folder: there is nothing to tell
+	}
+	if dead != nil && d.clock.Since(dead.since) >= oldAge {
+		a.failures = 0
+	}
+	a.failures++
+	d.log.Warn("an agent is replaced", "job", a.id.Job, "epoch", a.id.Epoch, "why", what, "time", a.failures)
+	if a.failures == tellAfter {
+		d.tell(a, what)
+	}
+	if wait := pause(a.failures); wait > 0 {
+		d.later(a, wait)
+		return
+	}
+	d.relaunch(a)
+}
+
+// relaunch is launch where nobody waits for the error. a.mu is held.
+func (d *Driver) relaunch(a *attempt) {
+	if err := d.launch(a); err != nil {
+		d.replace(a, nil, err.Error())
+	}
+}
+
+// later tries again after a pause. a.mu is held.
+func (d *Driver) later(a *attempt, wait time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	d.tasks.Go(func() {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-d.closing:
+			return
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if !a.released && !a.clean && !d.isClosed() && a.running() == nil {
+			d.relaunch(a)
+		}
+	})
+}
+
+func (d *Driver) tell(a *attempt, what string) {
+	err := fmt.Errorf("no agent can be kept running for job %d: %s%s", a.id.Job, what, lastWords(a.dir))
+	d.log.Error("an agent cannot be kept running", "job", a.id.Job, "epoch", a.id.Epoch, "err", err)
+	if d.opt.Failed != nil {
+		d.tasks.Go(func() { d.opt.Failed(a.id, err) }) // it may call us
+	}
+}
+
+// lastWords are the last line that agents wrote.
+func lastWords(dir string) string {
+	f, err := os.Open(filepath.Join(dir, logFile))
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // only read from
+	const enough = 400
+	if st, err := f.Stat(); err == nil && st.Size() > enough {
+		_, _ = f.Seek(-enough, 2)
+	}
+	buf := make([]byte, enough)
+	n, _ := f.Read(buf)
+	lines := strings.Split(strings.TrimSpace(string(buf[:n])), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return ": " + strings.ToValidUTF8(last, "")
+	}
+	return ""
+}
+
+func (d *Driver) isClosed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closed
+}

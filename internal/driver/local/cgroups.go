@@ -1,0 +1,110 @@
+package local
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/cgroup"
+)
+
+// groups makes the cgroups of attempts, as far as this machine lets us: so that
+// an attempt keeps to its CPUs, its quota and its memory whatever it does, is
+// ended as a whole, and what it uses is known at little cost. Without them
+// attempts are plain processes with affinity and niceness.
+type groups struct {
+	prefix string
+	can    cgroup.Ability
+	quota  float64
+	memory int64
+	cpus   []int // the CPUs of everybody
+}
+
+// group is the cgroup of one attempt.
+type group = *ownGroup
+
+type ownGroup struct{ *cgroup.Group }
+
+// newGroups finds out what is allowed; notes say what is not, of what the
+// options ask for.
+func newGroups(o *Options) (g groups, notes []string) {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(o.Dir)) // cannot fail
+	g = groups{prefix: fmt.Sprintf("%08x-", h.Sum32()), quota: o.Quota, memory: o.Memory, cpus: o.CPUs}
+	if o.NoCgroups {
+		g.can.Why = "they are not to be used"
+	} else {
+		g.can = cgroup.Available()
+	}
+	because := ""
+	if g.can.Why != "" {
+		because = " (" + g.can.Why + ")"
+	}
+	if o.Quota < 1 && !g.can.CPU {
+		notes = append(notes, fmt.Sprintf("cluster %s: the quota of %g needs cgroups, which cannot be used here%s; jobs get whole CPUs", o.Cluster, o.Quota, because))
+		o.Quota = 1
+	}
+	if o.Memory > 0 && !g.can.Memory {
+		notes = append(notes, fmt.Sprintf("cluster %s: the limit on memory needs cgroups, which cannot be used here%s; jobs keep to it only process by process", o.Cluster, because))
+	}
+	return g, notes
+}
+
+// create makes the cgroup of an attempt; nil if there is nothing it would do.
+func (g *groups) create(name string, w *wire.Attempt) (group, error) {
+	var l cgroup.Limits
+	if g.can.CPU && g.quota < 1 {
+		l.CPU = g.quota * float64(max(1, w.Procs))
+	}
+	if g.can.CPUs && !slices.Equal(w.CPUs, g.cpus) {
+		l.CPUs = w.CPUs
+	}
+	if g.can.Memory {
+		l.Memory = g.memory
+		if w.Spec.Memory > 0 {
+			l.Memory = w.Spec.Memory
+		}
+	}
+	if g.can.Pids {
+		l.Pids = w.Spec.Processes
+	}
+	if !g.can.Any() {
+		return nil, nil
+	}
+	made, err := cgroup.Create(g.prefix+name, l)
+	if err != nil {
+		return nil, fmt.Errorf("make a cgroup: %w", err)
+	}
+	return &ownGroup{made}, nil
+}
+
+// open is the cgroup that an earlier driver made.
+func (g *groups) open(s string) group {
+	if s == "" {
+		return nil
+	}
+	found, err := cgroup.Open(s)
+	if err != nil {
+		return nil // it is gone
+	}
+	return &ownGroup{found}
+}
+
+// used is the CPU time used so far; -1 if that is not known.
+func (g *ownGroup) used() time.Duration {
+	d, err := g.CPU()
+	if err != nil {
+		return -1
+	}
+	return d
+}
+
+// discard ends what is in the group and removes it.
+func (g *ownGroup) discard() error {
+	if err := g.Kill(); err != nil {
+		return fmt.Errorf("end a cgroup: %w", err)
+	}
+	return g.Remove() // which waits for the dying
+}

@@ -1,0 +1,40 @@
+package local
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/local/load"
+)
+
+// Load says what part of a processor a newcomer would get. It answers at once.
+func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
+	if err := ctx.Err(); err != nil {
+		return driver.Load{}, err
+	}
+	e, err := d.meter.Estimate()
+	if err != nil {
+		return driver.Load{}, fmt.Errorf("how busy %s is: %w", d.opt.Cluster, err)
+	}
+	return driver.Load{Share: e.Share, Sd: e.Sd, Why: e.Why}, nil
+}
+
+// own are the attempts that run here.
+func (d *Driver) own() []load.Own {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var list []load.Own
+	for _, a := range d.attempts {
+		a.known.Lock()
+		if a.agent != nil && a.agent.alive() {
+			o := load.Own{Agent: a.agent.pid, CPUs: a.cpus}
+			if a.group != nil {
+				o.Used = a.group.used
+			}
+			list = append(list, o)
+		}
+		a.known.Unlock()
+	}
+	return list
+}

@@ -1,0 +1,364 @@
+// Package load senses how busy some CPUs of this machine are with the work of
+// others, and tells what part of a CPU a newcomer would get. The sum of what the
+// CPUs do costs next to nothing to read; only when others do use them are the
+// processes looked at one by one, and that as rarely as keeps it below a
+// thousandth of a CPU. It must not know what our own processes are for.
+package load
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+)
+
+// Config says what to sense.
+type Config struct {
+	CPUs  []int
+	Nice  int           // of a newcomer
+	Quota float64       // most that a newcomer may use of a CPU
+	Every time.Duration // how often
+	Own   func() []Own  // what runs here for us
+	Clock clock.Clock
+}
+
+// Own is an attempt of ours. It is no competitor.
+type Own struct {
+	Agent int   // its agent's process
+	CPUs  []int // that it was given
+	// Used is the CPU time it has used so far, -1 if only looking at all
+	// processes tells. nil: the same.
+	Used func() time.Duration
+}
+
+// Estimate is what a newcomer would get.
+type Estimate struct {
+	Share float64 // of a CPU
+	Sd    float64
+	Why   string
+}
+
+// Meter senses in the background from the first Estimate on.
+type Meter struct {
+	cfg   Config
+	stop  chan struct{}
+	tasks sync.WaitGroup
+
+	mu      sync.Mutex
+	started bool
+	closed  bool
+	last    *view // the newest look
+	scan    *scan // the newest look at all processes
+	scanned time.Time
+	cost    time.Duration // of the last scan
+	recent  []estimate    // newest last
+}
+
+// view is one look at the sums.
+type view struct {
+	at    time.Time
+	times cpuTimes
+	own   map[int]time.Duration // used so far, by agent
+}
+
+// estimate is what one look gave.
+type estimate struct {
+	share, spread float64
+	blind         bool // made without knowing what was used since when
+	why           string
+}
+
+// NewMeter makes a meter; it costs nothing until it is asked.
+func NewMeter(c Config) *Meter { return &Meter{cfg: c, stop: make(chan struct{})} }
+
+// Close stops sensing.
+func (m *Meter) Close() {
+	m.mu.Lock()
+	if !m.closed {
+		m.closed = true
+		close(m.stop)
+	}
+	m.mu.Unlock()
+	m.tasks.Wait()
+}
+
+// Estimate answers at once. The first answer rests on one look only and says
+// so by its uncertainty.
+func (m *Meter) Estimate() (Estimate, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.started && !m.closed {
+		if err := m.sample(); err != nil {
+			return Estimate{}, err
+		}
+		m.started = true
+		m.tasks.Go(m.run)
+	}
+	return m.summary(), nil
+}
+
+// run samples until Close; soon after the first time, so that the first answer
+// is not the last word for long.
+func (m *Meter) run() {
+	wait := min(200*time.Millisecond, m.cfg.Every)
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-m.stop:
+			return
+		case <-timer.C:
+		}
+		m.mu.Lock()
+		_ = m.sample() // the next one may succeed; until then the old ones stand
+		m.mu.Unlock()
+		wait = min(2*wait, m.cfg.Every)
+		timer.Reset(wait)
+	}
+}
+
+// sample takes one look. m.mu is held.
+func (m *Meter) sample() error {
+	own := m.cfg.Own()
+	v, err := m.look(own)
+	if err != nil {
+		return err
+	}
+	before := m.last
+	m.last = v
+	var busy map[int]float64
+	ownUse, known := 0.0, false
+	if before != nil {
+		seconds := v.at.Sub(before.at).Seconds()
+		busy = v.times.since(before.times, seconds)
+		ownUse, known = ownBetween(before, v, seconds, own)
+	}
+	if !m.quiet(busy, ownUse, known) && m.mayScan(v.at) {
+		if err := m.rescan(v.at, busy, own); err != nil {
+			return err
+		}
+	}
+	m.note(m.judge(busy, ownUse, known, own))
+	return nil
+}
+
+// look reads the sums.
+func (m *Meter) look(own []Own) (*view, error) {
+	times, err := readCPUTimes()
+	if err != nil {
+		return nil, err
+	}
+	v := &view{at: m.cfg.Clock(), times: times, own: make(map[int]time.Duration, len(own))}
+	for _, o := range own {
+		used := time.Duration(-1)
+		if o.Used != nil {
+			used = o.Used()
+		}
+		v.own[o.Agent] = used
+	}
+	return v, nil
+}
+
+// ownBetween is how many CPUs' worth our own used between two looks, if all of
+// them can tell. One that is new used what it used since it came.
+func ownBetween(before, v *view, seconds float64, own []Own) (use float64, known bool) {
+	if seconds <= 0 {
+		return 0, false
+	}
+	for _, o := range own {
+		now := v.own[o.Agent]
+		if now < 0 {
+			return 0, false
+		}
+		use += (now - max(0, before.own[o.Agent])).Seconds() / seconds
+	}
+	return max(0, use), true
+}
+
+// quiet says that nobody but us uses the CPUs.
+func (m *Meter) quiet(busy map[int]float64, own float64, known bool) bool {
+	if busy == nil {
+		return false
+	}
+	sum := 0.0
+	for _, cpu := range m.cfg.CPUs {
+		sum += busy[cpu]
+	}
+	if known {
+		sum -= own
+	}
+	return sum < littleUse*float64(len(m.cfg.CPUs)+1)
+}
+
+// mayScan keeps the cost of scans below a thousandth of a CPU.
+func (m *Meter) mayScan(now time.Time) bool {
+	const dear = 1000
+	return m.scan == nil || now.Sub(m.scanned) >= dear*m.cost
+}
+
+func (m *Meter) rescan(now time.Time, busy map[int]float64, own []Own) error {
+	roots := make(map[int]bool, len(own))
+	for _, o := range own {
+		roots[o.Agent] = true
+	}
+	before, seconds := m.scan, now.Sub(m.scanned).Seconds()
+	const stale = 15 // seconds after which what was used since says little about now
+	if seconds > stale {
+		before = nil
+	}
+	s, err := look(before, seconds, roots, func(cpu int) bool { return busy[cpu] > 0.95 })
+	if err != nil {
+		return err
+	}
+	m.scan, m.scanned, m.cost = s, now, m.cfg.Clock.Since(now)
+	return nil
+}
+
+// judge says what a newcomer would get, from the sums and the newest scan.
+func (m *Meter) judge(busy map[int]float64, own float64, known bool, owns []Own) estimate {
+	if m.quiet(busy, own, known) {
+		return estimate{share: m.cfg.Quota, why: "nobody else uses these CPUs"}
+	}
+	s := m.scan
+	if !known {
+		own = s.own
+	}
+	others := -own
+	for _, cpu := range m.cfg.CPUs {
+		others += busy[cpu]
+	}
+	tasks := s.tasks
+	blind := busy == nil || s.blind
+	if busy != nil {
+		tasks = append(slices.Clone(tasks), unattributed(others-foundOn(s.tasks, m.cfg.CPUs), m.cfg.CPUs)...)
+	}
+	n := newGroups().fresh(m.cfg.Nice, m.cfg.Quota < 1)
+	cpus := slices.Sorted(maps.Keys(m.last.times.busy))
+	var shares []float64
+	for _, cpu := range m.freeCPUs(owns) {
+		shares = append(shares, min(m.cfg.Quota, shareOn(cpu, n, tasks, cpus)))
+	}
+	mean, sd := meanAndSd(shares)
+	return estimate{mean, sd, blind, why(max(0, others), len(m.cfg.CPUs), s.names)}
+}
+
+// foundOn is what the known competitors use of some CPUs.
+func foundOn(tasks []task, cpus cpuset) float64 {
+	sum := 0.0
+	for i := range tasks {
+		if t := &tasks[i]; !t.ours && cpus.has(t.at) {
+			sum += t.used
+		}
+	}
+	return sum
+}
+
+// unattributed stands for processes that were too short to be seen: as if one
+// ran on each CPU.
+func unattributed(use float64, cpus []int) []task {
+	each := use / float64(len(cpus))
+	if each < littleUse {
+		return nil
+	}
+	if each = min(1, each); each >= allUse {
+		each = 1
+	}
+	tasks := make([]task, len(cpus))
+	for i, cpu := range cpus {
+		tasks[i] = task{path: []node{{fmt.Sprintf("short ones on %d", cpu), 1}}, weight: 1, want: each, at: cpu, may: cpuset{cpu}}
+	}
+	return tasks
+}
+
+// freeCPUs are those on which a newcomer would be put: not ours already, unless
+// all are.
+func (m *Meter) freeCPUs(own []Own) []int {
+	taken := map[int]bool{}
+	for _, o := range own {
+		if len(o.CPUs) < len(m.cfg.CPUs) {
+			for _, cpu := range o.CPUs {
+				taken[cpu] = true
+			}
+		}
+	}
+	free := slices.DeleteFunc(slices.Clone(m.cfg.CPUs), func(cpu int) bool { return taken[cpu] })
+	if len(free) == 0 {
+		return m.cfg.CPUs
+	}
+	return free
+}
+
+func why(others float64, cpus int, names []string) string {
+	text := fmt.Sprintf("others use %.1f of %d CPUs", others, cpus)
+	if cpus == 1 {
+		text = fmt.Sprintf("others use %.0f %% of the CPU", 100*others)
+	}
+	seen := slices.Compact(slices.Clone(names))
+	const enough = 3
+	switch {
+	case len(seen) > enough:
+		text += fmt.Sprintf(" (%s and %d more)", strings.Join(seen[:enough], ", "), len(seen)-enough)
+	case len(seen) > 0:
+		text += " (" + strings.Join(seen, ", ") + ")"
+	}
+	return text
+}
+
+// keepRecent is how many looks count; each half as much as the next.
+const keepRecent = 5
+
+func (m *Meter) note(e estimate) {
+	// What was guessed blindly is worth nothing once something is known.
+	m.recent = slices.DeleteFunc(m.recent, func(old estimate) bool { return old.blind && !e.blind })
+	m.recent = append(m.recent, e)
+	if len(m.recent) > keepRecent {
+		m.recent = slices.Delete(m.recent, 0, 1)
+	}
+}
+
+// summary is what the recent looks say together. Its uncertainty is made of
+// how much they differ, how much the CPUs differ, and, as long as there are
+// few, of what may come.
+func (m *Meter) summary() Estimate {
+	if len(m.recent) == 0 {
+		return Estimate{Share: m.cfg.Quota, Sd: 0.3, Why: "not yet known"}
+	}
+	weight, sum, mean, spread := 1.0, 0.0, 0.0, 0.0
+	for _, e := range slices.Backward(m.recent) {
+		sum += weight
+		mean += weight * e.share
+		spread += weight * e.spread * e.spread
+		weight /= 2
+	}
+	mean, spread, weight = mean/sum, spread/sum, 1.0
+	between := 0.0
+	for _, e := range slices.Backward(m.recent) {
+		between += weight / sum * (e.share - mean) * (e.share - mean)
+		weight /= 2
+	}
+	newest := m.recent[len(m.recent)-1]
+	fresh := 0.15 / float64(len(m.recent)) // few looks
+	if newest.blind {
+		fresh = 0.25
+	}
+	const floor = 0.02
+	return Estimate{Share: mean, Sd: math.Sqrt(between + spread + fresh*fresh + floor*floor), Why: newest.why}
+}
+
+func meanAndSd(x []float64) (mean, sd float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		sd += (v - mean) * (v - mean) / float64(len(x))
+	}
+	return mean, math.Sqrt(sd)
+}
+
+func self() int { return os.Getpid() }

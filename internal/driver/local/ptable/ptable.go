@@ -1,0 +1,129 @@
+// Package ptable reads the kernel's table of processes quickly: one short file
+// for each. It decides nothing.
+package ptable
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Process is a process, or one of its threads, as its stat file tells.
+type Process struct {
+	Pid, Parent, Session int
+	Name                 string
+	State                byte  // R, S, D, Z …
+	Ticks                int64 // of CPU time, 1/100 s each
+	Nice, Threads, CPU   int   // CPU is the one it last ran on
+	Started              int64 // ticks since the machine came up
+	Kernel               bool
+}
+
+// Dead says that nothing of it will run any more.
+func (p *Process) Dead() bool { return p.State == 'Z' || p.State == 'X' }
+
+// kernelThread is the kernel's PF_KTHREAD.
+const kernelThread = 0x00200000
+
+// Parse reads the content of a stat file.
+func Parse(line []byte) (Process, bool) {
+	var p Process
+	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')') // a name may hold anything
+	if open < 1 || end < open {
+		return p, false
+	}
+	var err error
+	if p.Pid, err = strconv.Atoi(string(bytes.TrimSpace(line[:open]))); err != nil || p.Pid <= 0 {
+		return p, false
+	}
+	p.Name = string(line[open+1 : end])
+	// Numbered as in proc(5), where the state is field 3.
+	f := bytes.Fields(line[end+1:])
+	const first, last = 3, 39
+	if len(f) <= last-first || len(f[0]) != 1 {
+		return p, false
+	}
+	ok := true
+	number := func(field int) int64 {
+		n, err := strconv.ParseInt(string(f[field-first]), 10, 64)
+		ok = ok && err == nil
+		return n
+	}
+	p.State = f[0][0]
+	p.Parent, p.Session = int(number(4)), int(number(6))
+	p.Kernel = number(9)&kernelThread != 0
+	p.Ticks = number(14) + number(15)
+	p.Nice, p.Threads = int(number(19)), int(number(20))
+	p.Started = number(22)
+	p.CPU = int(number(39))
+	return p, ok
+}
+
+// All reads the processes of the machine. Those that end meanwhile may be
+// missing.
+func All() ([]Process, error) { return list("/proc", "/stat") }
+
+// Threads reads the threads of a process.
+func Threads(pid int) ([]Process, error) {
+	return list("/proc/"+strconv.Itoa(pid)+"/task", "/stat")
+}
+
+func list(dir, file string) ([]Process, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = d.Close() }() // only read from
+	names, err := d.Readdirnames(-1)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
+		return nil, err
+	}
+	found := make([]Process, 0, len(names))
+	var buf [1024]byte
+	for _, name := range names {
+		if name[0] < '1' || name[0] > '9' {
+			continue
+		}
+		if n := readAt(int(d.Fd()), name+file, buf[:]); n > 0 {
+			if p, ok := Parse(buf[:n]); ok {
+				found = append(found, p)
+			}
+		}
+	}
+	return found, nil
+}
+
+func readAt(dir int, name string, buf []byte) int {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	n, err := unix.Read(fd, buf)
+	_ = unix.Close(fd)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Below says which of the processes descend from any of the roots, the roots
+// included.
+func Below(all []Process, roots map[int]bool) map[int]bool {
+	below := make(map[int]bool, len(roots))
+	for pid := range roots {
+		below[pid] = true
+	}
+	for grown := len(roots) > 0; grown; {
+		grown = false
+		for i := range all {
+			if p := &all[i]; below[p.Parent] && !below[p.Pid] {
+				below[p.Pid], grown = true, true
+			}
+		}
+	}
+	return below
+}

@@ -1,0 +1,260 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/local/ptable"
+	"github.com/godwit-hpc/godwit/internal/proctree"
+)
+
+// Release ends the attempt, in an order in which nothing can slip through:
+// first the fence, so that an agent that comes up starts nothing; then the
+// agent and all its processes; then the lock, which proves that no agent is
+// left; then, under the lock, the folder goes away. An agent that is slower
+// than all of this finds neither fence nor folder and cannot start anything.
+func (d *Driver) Release(ctx context.Context, id driver.ID) error {
+	if err := d.release(ctx, id); err != nil {
+		return fmt.Errorf("release job %d, attempt %d, on %s: %w", id.Job, id.Epoch, d.opt.Cluster, err)
+	}
+	return nil
+}
+
+func (d *Driver) release(ctx context.Context, id driver.ID) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if id.Job <= 0 || id.Epoch <= 0 {
+		return nil // there never was one
+	}
+	a := d.attempt(id, true)
+	if a == nil {
+		return errClosed
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.released = true // no agent is started any more, whatever happens below
+	if exists(a.dir) {
+		if err := d.end(ctx, a); err != nil {
+			return err
+		}
+	} else if err := touch(d.gonePath(id)); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	delete(d.attempts, id)
+	d.mu.Unlock()
+	return nil
+}
+
+// end ends what runs on an attempt's folder and puts the folder away.
+func (d *Driver) end(ctx context.Context, a *attempt) error {
+	if err := touch(filepath.Join(a.dir, fenceFile)); err != nil {
+		return err
+	}
+	started := exists(filepath.Join(a.dir, startedFile))
+	lock, err := d.stopAgent(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // which gives the lock back
+	// An agent that ended well leaves nothing behind; one that started nothing
+	// has nothing to leave.
+	if !a.clean && (started || exists(filepath.Join(a.dir, startedFile))) {
+		if err := d.killLeftovers(ctx, a); err != nil {
+			return err
+		}
+	}
+	if a.group != nil {
+		if err := a.group.discard(); err != nil {
+			return err
+		}
+	}
+	if err := touch(d.gonePath(a.id)); err != nil {
+		return err
+	}
+	return d.putAway(a.dir)
+}
+
+// stopAgent ends the agent if one lives and returns the lock, held.
+func (d *Driver) stopAgent(ctx context.Context, a *attempt) (*os.File, error) {
+	if p := a.running(); p != nil {
+		if err := d.kill(ctx, a, p); err != nil {
+			return nil, err
+		}
+	}
+	const between = 5 * time.Millisecond
+	for {
+		lock, err := takeLock(a.dir)
+		if lock != nil || err != nil {
+			return lock, err
+		}
+		// One that we do not know: of a driver before us, and only now up.
+		if p := agentOn(a.dir, lockHolder(a.dir), d.clock()); p != nil {
+			go func() { _ = p.wait(ctx.Done()) }()
+			err := d.kill(ctx, a, p)
+			p.forget()
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		select {
+		case <-time.After(between):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("its lock is held: %w", ctx.Err())
+		}
+	}
+}
+
+// kill ends an agent with all its descendants: those that hide their mark are
+// still below it in the tree. It is stopped first, so that it does not notice.
+func (d *Driver) kill(ctx context.Context, a *attempt, p *process) error {
+	p.signal(syscall.SIGSTOP)
+	if !a.clean && exists(filepath.Join(a.dir, startedFile)) {
+		if err := d.killBelow(ctx, a, p); err != nil {
+			return err
+		}
+	}
+	p.signal(syscall.SIGKILL)
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("agent %d does not die: %w", p.pid, ctx.Err())
+	}
+}
+
+// putAway takes the folder out of sight; it is removed in passing.
+func (d *Driver) putAway(dir string) error {
+	trash := filepath.Join(d.path(trashDir), filepath.Base(dir))
+	if err := os.Rename(dir, trash); err != nil {
+		return err
+	}
+	select {
+	case d.trash <- trash:
+	default: // it is overwhelmed, or will be looked through at the next start
+		return removeTree(trash)
+	}
+	return nil
+}
+
+// sweep removes what was put away.
+func (d *Driver) sweep() {
+	for {
+		select {
+		case dir := <-d.trash:
+			d.remove(dir)
+		case <-d.closing:
+			for {
+				select {
+				case dir := <-d.trash:
+					d.remove(dir)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+func (d *Driver) remove(dir string) {
+	if err := removeTree(dir); err != nil {
+		d.log.Warn("a folder cannot be removed", "dir", dir, "err", err)
+	}
+}
+
+// tidy removes what an earlier driver left half removed, and forgets attempts
+// that were released long ago.
+func (d *Driver) tidy() error {
+	trash, err := os.ReadDir(d.path(trashDir))
+	if err != nil {
+		return err
+	}
+	for _, e := range trash {
+		d.remove(filepath.Join(d.path(trashDir), e.Name()))
+	}
+	gone, err := os.ReadDir(d.path(goneDir))
+	if err != nil {
+		return err
+	}
+	for _, e := range gone {
+		info, err := e.Info()
+		if err == nil && d.clock.Since(info.ModTime()) > rememberGone {
+			err = os.Remove(filepath.Join(d.path(goneDir), e.Name()))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Driver) gonePath(id driver.ID) string {
+	return filepath.Join(d.opt.Dir, goneDir, folderName(id))
+}
+
+// killBelow ends all that descends from an agent that stands still: it stays
+// the parent of every orphan below it, so nobody gets away. All are stopped
+// before any is killed, so that none starts others meanwhile.
+func (d *Driver) killBelow(ctx context.Context, a *attempt, agent *process) error {
+	if a.group != nil {
+		if err := a.group.Kill(); err != nil {
+			return fmt.Errorf("end a cgroup: %w", err)
+		}
+	}
+	stopped := map[int]bool{}
+	for {
+		all, err := ptable.All()
+		if err != nil {
+			return err
+		}
+		left, fresh := []int{}, 0
+		below := ptable.Below(all, map[int]bool{agent.pid: true})
+		for i := range all {
+			p := &all[i]
+			if p.Pid == agent.pid || !below[p.Pid] || p.Dead() {
+				continue
+			}
+			left = append(left, p.Pid)
+			if !stopped[p.Pid] {
+				stopped[p.Pid] = true
+				fresh++
+				_ = syscall.Kill(p.Pid, syscall.SIGSTOP)
+			}
+		}
+		switch {
+		case len(left) == 0:
+			return nil
+		case fresh == 0:
+			for _, pid := range left {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("processes %v do not die: %w", left, ctx.Err())
+		}
+	}
+}
+
+// killLeftovers ends every process that carries the attempt's mark.
+func (d *Driver) killLeftovers(ctx context.Context, a *attempt) error {
+	w, err := readAttempt(a.dir)
+	if err != nil || w.Mark == "" {
+		return err
+	}
+	n, err := proctree.KillLeftovers(ctx, w.Mark)
+	if n > 0 {
+		d.log.Info("processes were left over", "job", a.id.Job, "epoch", a.id.Epoch, "n", n)
+	}
+	return err
+}

@@ -1,0 +1,208 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/driver"
+)
+
+// errClosed is what a closed driver answers.
+var errClosed = errors.New("the driver is closed")
+
+// Start makes the folder and starts an agent on it, unless they are there.
+func (d *Driver) Start(ctx context.Context, w *wire.Attempt) error {
+	id := driver.ID{Job: w.Job, Epoch: w.Epoch}
+	if err := d.start(ctx, id, w); err != nil {
+		return fmt.Errorf("start job %d, attempt %d, on %s: %w", id.Job, id.Epoch, d.opt.Cluster, err)
+	}
+	return nil
+}
+
+func (d *Driver) start(ctx context.Context, id driver.ID, w *wire.Attempt) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if id.Job <= 0 || id.Epoch <= 0 {
+		return errors.New("jobs and attempts are numbered from 1")
+	}
+	a := d.attempt(id, true)
+	if a == nil {
+		return errClosed
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.released || exists(d.gonePath(id)) || exists(filepath.Join(a.dir, fenceFile)) {
+		return ErrReleased
+	}
+	if a.running() != nil {
+		return nil
+	}
+	if exists(a.dir) {
+		found, err := d.agentAt(a)
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			d.watch(a, found)
+			return nil
+		}
+	}
+	if err := d.furnish(a, w); err != nil {
+		return err
+	}
+	a.failures = 0
+	return d.launch(a)
+}
+
+// furnish makes the attempt's folder and cgroup, and chooses its CPUs, unless
+// that was done.
+func (d *Driver) furnish(a *attempt, w *wire.Attempt) error {
+	whole := *w
+	var err error
+	if whole.CPUs, err = cpusFor(w.Held, d.opt.Slots, d.opt.CPUs); err != nil {
+		return err
+	}
+	if whole.Nice == 0 {
+		whole.Nice = d.opt.Nice
+	}
+	g, err := d.owner.create(folderName(a.id), &whole)
+	if err != nil {
+		return err
+	}
+	whole.Cgroup = ""
+	if g != nil {
+		whole.Cgroup = g.String()
+	}
+	if err := prepare(a.dir, &whole); err != nil {
+		return err
+	}
+	a.keep(&whole, g)
+	return nil
+}
+
+// agentAt is the agent that lives on a folder, nil if none does. a.mu is held.
+func (d *Driver) agentAt(a *attempt) (*process, error) {
+	// One that holds the lock and has not yet written its number is waited for.
+	const tries, between = 200, 5 * time.Millisecond
+	for range tries {
+		if p := agentOn(a.dir, lockHolder(a.dir), d.clock()); p != nil {
+			return p, nil
+		}
+		if !exists(filepath.Join(a.dir, lockFile)) {
+			return nil, nil
+		}
+		lock, err := takeLock(a.dir)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, nil
+			}
+			return nil, err
+		}
+		if lock != nil {
+			return nil, lock.Close()
+		}
+		time.Sleep(between)
+	}
+	return nil, fmt.Errorf("%s is locked by a process that is no agent", filepath.Join(a.dir, lockFile))
+}
+
+// Find lists the attempts' folders.
+func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
+	ids, err := d.folders()
+	if err != nil {
+		return nil, fmt.Errorf("find the attempts on %s: %w", d.opt.Cluster, err)
+	}
+	found := make([]driver.Found, 0, len(ids))
+	for _, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		a := d.attempt(id, true)
+		if a == nil {
+			return nil, errClosed
+		}
+		alive := a.running() != nil
+		if !alive {
+			if p := agentOn(a.dir, lockHolder(a.dir), d.clock()); p != nil {
+				p.forget()
+				alive = true
+			}
+		}
+		found = append(found, driver.Found{ID: id, Alive: alive})
+	}
+	return found, nil
+}
+
+// folders are the attempts that have a folder, in order.
+func (d *Driver) folders() ([]driver.ID, error) {
+	entries, err := os.ReadDir(d.opt.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var ids []driver.ID
+	for _, e := range entries {
+		if id, ok := parseFolderName(e.Name()); ok && e.IsDir() {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b driver.ID) int {
+		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Epoch, b.Epoch))
+	})
+	return ids, nil
+}
+
+// takeOver watches the agents of a driver before us and replaces those that
+// died meanwhile. An attempt of which nothing was started yet waits for Start.
+func (d *Driver) takeOver() error {
+	if err := d.tidy(); err != nil {
+		return err
+	}
+	ids, err := d.folders()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		a := d.attempt(id, true)
+		a.mu.Lock()
+		d.takeOverOne(a)
+		a.mu.Unlock()
+	}
+	return nil
+}
+
+func (d *Driver) takeOverOne(a *attempt) {
+	if exists(filepath.Join(a.dir, fenceFile)) {
+		return // half released: whoever asked for that asks again
+	}
+	w, err := readAttempt(a.dir)
+	if err != nil {
+		return
+	}
+	a.keep(w, d.owner.open(w.Cgroup))
+	p, err := d.agentAt(a)
+	switch {
+	case err != nil:
+		d.log.Warn("an attempt cannot be looked at", "job", a.id.Job, "epoch", a.id.Epoch, "err", err)
+	case p != nil:
+		d.watch(a, p)
+	case exists(filepath.Join(a.dir, startedFile)):
+		d.replace(a, nil, "its agent died while nobody watched")
+	}
+}
+
+func describe(ws syscall.WaitStatus) string {
+	if ws.Signaled() {
+		return "signal " + ws.Signal().String()
+	}
+	return fmt.Sprintf("exit code %d", ws.ExitStatus())
+}

@@ -1,0 +1,234 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/proctree"
+)
+
+// This test program is also the agent that the drivers under test start.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "agent" {
+		os.Exit(drivertest.Agent(os.Args[2]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// world is a driver of this machine with a broker beside it. When the test ends
+// nothing of it may be left.
+type world struct {
+	t      testing.TB
+	dir    string
+	opt    Options
+	broker *drivertest.Broker
+
+	mu       sync.Mutex
+	driver   *Driver
+	attempts []*wire.Attempt
+	failed   map[driver.ID][]error
+}
+
+func newWorld(t testing.TB, change func(*Options)) *world {
+	t.Helper()
+	dir := t.TempDir()
+	w := &world{t: t, dir: dir, broker: drivertest.NewBroker(t), failed: map[driver.ID][]error{}}
+	w.opt = Options{Cluster: "test", Dir: filepath.Join(dir, "attempts"), Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	w.opt.Failed = func(id driver.ID, err error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.failed[id] = append(w.failed[id], err)
+	}
+	if change != nil {
+		change(&w.opt)
+	}
+	t.Cleanup(w.cleanUp)
+	return w
+}
+
+// cleanUp releases what the test left and looks that nothing of it lives.
+func (w *world) cleanUp() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	d := w.open()
+	found, err := d.Find(ctx)
+	if err != nil {
+		w.t.Error(err)
+	}
+	for _, f := range found {
+		if err := d.Release(ctx, f.ID); err != nil {
+			w.t.Error(err)
+		}
+	}
+	w.Close()
+	for _, a := range w.attempts {
+		if n := w.Living(a); n > 0 {
+			w.t.Errorf("%d processes of job %d live on", n, a.Job)
+		}
+	}
+	for _, name := range []string{".", trashDir} {
+		left, err := os.ReadDir(filepath.Join(w.opt.Dir, name))
+		if err != nil {
+			w.t.Error(err)
+		}
+		for _, e := range left {
+			if name == trashDir || e.Name() != trashDir && e.Name() != goneDir {
+				w.t.Errorf("%s is left behind", e.Name())
+			}
+		}
+	}
+	noCgroupsLeft(w.t, w.opt)
+}
+
+// noCgroupsLeft looks for cgroups of attempts.
+func noCgroupsLeft(t testing.TB, o Options) {
+	g, _ := newGroups(&o)
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, e os.DirEntry, err error) error {
+		if err == nil && e.IsDir() && strings.HasPrefix(e.Name(), "godwit-"+g.prefix) {
+			t.Errorf("the cgroup %s is left behind", path)
+		}
+		return nil
+	})
+}
+
+func (w *world) open() *Driver {
+	w.t.Helper()
+	w.Close()
+	d, err := New(w.opt)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.driver = d
+	w.mu.Unlock()
+	return d
+}
+
+func (w *world) Open() driver.Driver { return w.open() }
+
+func (w *world) Close() {
+	w.mu.Lock()
+	d := w.driver
+	w.driver = nil
+	w.mu.Unlock()
+	if d != nil {
+		if err := d.Close(); err != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+// The programs note that they began, and their processes, in a file.
+func (w *world) Attempt(p drivertest.Program) *wire.Attempt {
+	const begin = `echo began >> "$NOTES"; echo $$ >> "$NOTES"; `
+	const hide = `setsid env -u GODWIT_ATTEMPT sh -c '(trap "" HUP TERM; echo $$ >> "$NOTES"; exec sleep 300) & ' & `
+	line := map[drivertest.Program]string{
+		drivertest.Ends:  begin + "exit 7",
+		drivertest.Stays: begin + "exec sleep 300",
+		drivertest.Hides: begin + hide + "exec sleep 300",
+	}[p]
+	return w.attempt(line)
+}
+
+func (w *world) attempt(line string) *wire.Attempt {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := len(w.attempts) + 1
+	a := &wire.Attempt{Job: core.JobID(n), Epoch: 1, Mark: fmt.Sprintf("%s.%d.%d", filepath.Base(w.dir), os.Getpid(), n), Procs: 1,
+		Cluster: w.opt.Cluster, Broker: w.broker.Socket, Speed: 1}
+	a.Mark = strings.ReplaceAll(w.broker.Socket+"."+a.Mark, "/", ".")
+	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notes(a), "sh", "-c", line}, Min: 1, Max: 1, Env: map[string]string{}}
+	w.attempts = append(w.attempts, a)
+	return a
+}
+
+func (w *world) notes(a *wire.Attempt) string {
+	return filepath.Join(w.dir, "notes."+strconv.FormatInt(int64(a.Job), 10))
+}
+
+func (w *world) lines(a *wire.Attempt) []string {
+	data, err := os.ReadFile(w.notes(a))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(data))
+}
+
+func (w *world) Started(a *wire.Attempt) int {
+	n := 0
+	for _, line := range w.lines(a) {
+		if line == "began" {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) Living(a *wire.Attempt) int {
+	n := 0
+	for _, line := range w.lines(a) {
+		if pid, err := strconv.Atoi(line); err == nil && livesAsSleep(pid) {
+			n++
+		}
+	}
+	left, err := proctree.Leftovers(a.Mark)
+	if err != nil {
+		w.t.Error(err)
+	}
+	return max(n, len(left))
+}
+
+// livesAsSleep says whether that number is still that of one of our programs.
+func livesAsSleep(pid int) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && (strings.Contains(string(data), "(sleep) ") || strings.Contains(string(data), "(sh) ")) &&
+		!strings.Contains(string(data), ") Z ")
+}
+
+func (w *world) Heard(a *wire.Attempt) []wire.Message {
+	return w.broker.Heard(driver.ID{Job: a.Job, Epoch: a.Epoch})
+}
+
+func (w *world) Deaf(deaf bool) { w.broker.Deaf(deaf) }
+
+func (w *world) KillAgent(a *wire.Attempt) {
+	w.t.Helper()
+	dir := filepath.Join(w.opt.Dir, folderName(driver.ID{Job: a.Job, Epoch: a.Epoch}))
+	for range 6000 {
+		if p := agentOn(dir, lockHolder(dir), time.Time{}); p != nil {
+			p.signal(syscall.SIGKILL)
+			for p.fd != nil && !pidfdDead(p) {
+				time.Sleep(time.Millisecond)
+			}
+			p.forget()
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	w.t.Fatalf("job %d has no agent to kill", a.Job)
+}
+
+func pidfdDead(p *process) bool {
+	dead := false
+	raw, err := p.fd.SyscallConn()
+	if err == nil {
+		_ = raw.Control(func(fd uintptr) { dead = readable(int(fd)) })
+	}
+	return dead || err != nil
+}
