@@ -1,0 +1,52 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// mustBeEmpty checks the folder that an image is to go into before anything
+// stands still for it.
+func mustBeEmpty(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("the folder for the image, %s, must be an absolute path", dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("looking at the folder for the image: %w", err)
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("the folder for the image, %s, is not empty", dir)
+	}
+	return nil
+}
+
+// empty removes what a failed save left in its folder. What cannot be removed
+// is not an image: the record is written last.
+func empty(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+	}
+}
+
+// remove takes the sandbox's folders away. Nothing is mounted in them: mounts
+// are made where only the sandbox sees them.
+func (c cell) remove() {
+	_ = os.RemoveAll(c.dir) // what is left goes with the attempt's folder
+}
+
+// lastWords is what the supervisor last complained about.
+func (r *run) lastWords() string {
+	text, err := os.ReadFile(r.cell.log())
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
+}
