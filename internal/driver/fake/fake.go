@@ -4,58 +4,278 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"sync"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
 )
 
 // Script is what an attempt does. It runs in a goroutine of its own from Start
-// on and is over when it returns; without having said Ended, Left or Lost it
-// counts as died, and the next agent says Lost.
+// on; it must return soon after Done is closed. If it returns without having
+// said Ended, Left or Lost, and nobody ended it, its agent counts as died, and
+// the next one says Lost.
 type Script func(r *Run)
 
 // Run is an attempt that runs, as its script sees it.
-type Run struct{}
+type Run struct {
+	attempt *wire.Attempt
+	driver  *Driver
+	orders  chan wire.Order
+	stop    chan struct{} // closed when it is ended from outside
+	gone    chan struct{} // closed when the script has returned
 
-// Attempt is what was started.
-func (r *Run) Attempt() *wire.Attempt { return nil }
+	// Guarded by the driver.
+	stopped bool
+	silent  bool // ended by Kill or Release: it says no more
+	over    bool // the script has returned
+	said    []wire.Message
+	told    int // how many of them reached the broker
+	next    uint64
+}
 
-// Say sends a message to the broker; job, epoch, mark and, where the kind has
-// one, the number are filled in.
-func (r *Run) Say(m wire.Message) {}
-
-// Orders are what the broker tells the attempt, except Ack.
-func (r *Run) Orders() <-chan wire.Order { return nil }
-
-// Done is closed when the attempt is ended from outside: by Kill or Release.
-func (r *Run) Done() <-chan struct{} { return nil }
+// ErrReleased is what Start returns for an attempt that was released.
+var ErrReleased = errors.New("the attempt was released")
 
 // Driver runs scripts.
-type Driver struct{}
+type Driver struct {
+	script Script
+	to     func(wire.Message)
+
+	mu       sync.Mutex
+	changed  *sync.Cond
+	runs     map[driver.ID]*Run
+	released map[driver.ID]bool
+	load     driver.Load
+	deaf     bool
+	closed   bool
+	tasks    sync.WaitGroup
+}
 
 var _ driver.Driver = (*Driver)(nil)
 
-// New makes a driver whose attempts do what script says and tell it to. It
-// calls to from one goroutine per attempt, in the order of what is said.
-func New(script Script, to func(wire.Message)) *Driver { return &Driver{} }
+// New makes a driver whose attempts do what script says and tell to. It is
+// called from one goroutine per attempt, in the order of what is said; every
+// attempt says Hello first.
+func New(script Script, to func(wire.Message)) *Driver {
+	d := &Driver{script: script, to: to, runs: map[driver.ID]*Run{}, released: map[driver.ID]bool{},
+		load: driver.Load{Share: 1, Sd: 0.02, Why: "nobody else is here"}}
+	d.changed = sync.NewCond(&d.mu)
+	return d
+}
 
-// Order hands an order to the agent of an attempt; false if there is none.
-func (d *Driver) Order(id driver.ID, o wire.Order) bool { return false }
+// Attempt is what was started.
+func (r *Run) Attempt() *wire.Attempt { return r.attempt }
 
-// Die ends the agent of an attempt as kill -9 would.
-func (d *Driver) Die(id driver.ID) {}
+// Say sends a message to the broker. Job, epoch and mark are filled in, and the
+// number, except for kinds that have none.
+func (r *Run) Say(m wire.Message) {
+	r.driver.mu.Lock()
+	defer r.driver.mu.Unlock()
+	if !r.stopped {
+		r.say(m)
+	}
+}
+
+// say is Say with the driver locked.
+func (r *Run) say(m wire.Message) {
+	m.Job, m.Epoch, m.Mark = r.attempt.Job, r.attempt.Epoch, r.attempt.Mark
+	if m.Kind != wire.Hello && m.Kind != wire.Status {
+		r.next++
+		m.Seq = r.next
+	}
+	r.said = append(r.said, m)
+	r.driver.changed.Broadcast()
+}
+
+// ended says whether the last word was said.
+func (r *Run) ended() bool {
+	return slices.ContainsFunc(r.said, func(m wire.Message) bool {
+		return m.Kind == wire.Ended || m.Kind == wire.Left || m.Kind == wire.Lost
+	})
+}
+
+// Orders are what the broker tells the attempt, except Ack.
+func (r *Run) Orders() <-chan wire.Order { return r.orders }
+
+// Done is closed when the attempt is ended from outside: by Kill, Release, Die
+// or Close.
+func (r *Run) Done() <-chan struct{} { return r.stop }
+
+// end closes Done; silent says that nothing more is told. The driver is locked.
+func (r *Run) end(silent bool) {
+	r.silent = r.silent || silent
+	if !r.stopped {
+		r.stopped = true
+		close(r.stop)
+	}
+	r.driver.changed.Broadcast()
+}
+
+// Start runs the script, unless it runs or ran: then what was said last is said
+// again, as a new agent would.
+func (d *Driver) Start(ctx context.Context, a *wire.Attempt) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	id := driver.ID{Job: a.Job, Epoch: a.Epoch}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch r := d.runs[id]; {
+	case d.closed:
+		return errors.New("the driver is closed")
+	case d.released[id]:
+		return ErrReleased
+	case r != nil:
+		if r.over && len(r.said) > 0 {
+			r.told = min(r.told, len(r.said)-1)
+			d.changed.Broadcast()
+		}
+		return nil
+	}
+	r := &Run{attempt: a, driver: d, orders: make(chan wire.Order, 64), stop: make(chan struct{}), gone: make(chan struct{})}
+	d.runs[id] = r
+	r.say(wire.Message{Kind: wire.Hello})
+	d.tasks.Go(func() { d.tell(r) })
+	d.tasks.Go(func() {
+		d.script(r)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		r.over = true
+		if !r.silent && !r.ended() {
+			r.say(wire.Message{Kind: wire.Lost, Why: "its agent died"})
+		}
+		close(r.gone)
+		d.changed.Broadcast()
+	})
+	return nil
+}
+
+// tell brings to the broker what an attempt says.
+func (d *Driver) tell(r *Run) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for {
+		for !d.closed && !r.silent && (d.deaf || r.told == len(r.said)) {
+			d.changed.Wait()
+		}
+		if d.closed || r.silent {
+			return
+		}
+		m := r.said[r.told]
+		r.told++
+		d.mu.Unlock()
+		d.to(m)
+		d.mu.Lock()
+	}
+}
+
+// Release ends the attempt and remembers that it may not run.
+func (d *Driver) Release(ctx context.Context, id driver.ID) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	d.released[id] = true
+	r := d.runs[id]
+	if r != nil {
+		r.end(true)
+	}
+	d.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.gone:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	d.mu.Lock()
+	delete(d.runs, id)
+	d.mu.Unlock()
+	return nil
+}
+
+// Find lists what was started and not released.
+func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var found []driver.Found
+	for id, r := range d.runs {
+		found = append(found, driver.Found{ID: id, Alive: !r.over})
+	}
+	slices.SortFunc(found, func(a, b driver.Found) int {
+		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Epoch, b.Epoch))
+	})
+	return found, ctx.Err()
+}
+
+// Load is what SetLoad set: at first a cluster where nobody else is.
+func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.load, ctx.Err()
+}
 
 // SetLoad sets what Load answers.
-func (d *Driver) SetLoad(l driver.Load) {}
+func (d *Driver) SetLoad(l driver.Load) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.load = l
+}
+
+// Order hands an order to the agent of an attempt; false if none lives. Kill
+// ends it without a word.
+func (d *Driver) Order(id driver.ID, o wire.Order) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.runs[id]
+	if r == nil || r.over || r.stopped {
+		return false
+	}
+	switch o.Kind {
+	case wire.Ack:
+		return true
+	case wire.Kill:
+		r.end(true)
+		return true
+	}
+	select {
+	case r.orders <- o:
+	default: // the script does not listen
+	}
+	return true
+}
+
+// Die ends the agent of an attempt as kill -9 would: its program dies with it,
+// and a new agent tells of the loss, or of the end that was not yet told.
+func (d *Driver) Die(id driver.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r := d.runs[id]; r != nil {
+		r.end(false)
+	}
+}
+
+// Deaf keeps what is said until the broker is within reach again.
+func (d *Driver) Deaf(deaf bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.deaf = deaf
+	d.changed.Broadcast()
+}
 
 // Close ends everything and waits for the scripts.
-func (d *Driver) Close() {}
-
-func (d *Driver) Start(ctx context.Context, a *wire.Attempt) error { return errors.ErrUnsupported }
-func (d *Driver) Release(ctx context.Context, id driver.ID) error  { return errors.ErrUnsupported }
-func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) { return nil, errors.ErrUnsupported }
-func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
-	return driver.Load{}, errors.ErrUnsupported
+func (d *Driver) Close() {
+	d.mu.Lock()
+	d.closed = true
+	for _, r := range d.runs {
+		r.end(true)
+	}
+	d.changed.Broadcast()
+	d.mu.Unlock()
+	d.tasks.Wait()
 }

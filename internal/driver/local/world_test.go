@@ -137,7 +137,7 @@ func (w *world) Close() {
 // The programs note that they began, and their processes, in a file.
 func (w *world) Attempt(p drivertest.Program) *wire.Attempt {
 	const begin = `echo began >> "$NOTES"; echo $$ >> "$NOTES"; `
-	const hide = `setsid env -u GODWIT_ATTEMPT sh -c '(trap "" HUP TERM; echo $$ >> "$NOTES"; exec sleep 300) & ' & `
+	const hide = `setsid env -u GODWIT_ATTEMPT sh -c 'sh -c "trap \"\" HUP TERM; echo \$\$ >> \"\$NOTES\"; exec sleep 300" &' & `
 	line := map[drivertest.Program]string{
 		drivertest.Ends:  begin + "exit 7",
 		drivertest.Stays: begin + "exec sleep 300",

@@ -1,0 +1,146 @@
+package fake
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world counts what its scripts do. The fake lives through restarts of its
+// broker, as attempts do.
+type world struct {
+	driver *Driver
+
+	mu       sync.Mutex
+	programs map[core.JobID]drivertest.Program
+	started  map[core.JobID]int
+	living   map[core.JobID]int
+	heard    map[core.JobID][]wire.Message
+}
+
+func newWorld(t *testing.T) drivertest.World {
+	w := &world{programs: map[core.JobID]drivertest.Program{}, started: map[core.JobID]int{}, living: map[core.JobID]int{}, heard: map[core.JobID][]wire.Message{}}
+	w.driver = New(w.run, w.hear)
+	t.Cleanup(w.driver.Close)
+	return w
+}
+
+func (w *world) run(r *Run) {
+	job := r.Attempt().Job
+	w.count(job, 2)
+	defer w.count(job, -2)
+	w.mu.Lock()
+	w.started[job]++
+	p := w.programs[job]
+	w.mu.Unlock()
+	if p == drivertest.Ends {
+		r.Say(wire.Message{Kind: wire.Ended, Code: 7})
+		return
+	}
+	<-r.Done()
+}
+
+func (w *world) count(job core.JobID, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.living[job] += n
+}
+
+func (w *world) hear(m wire.Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.heard[m.Job]
+	if m.Kind != wire.Hello && (len(all) == 0 || m.Seq > all[len(all)-1].Seq) {
+		w.heard[m.Job] = append(all, m)
+	}
+}
+
+func (w *world) Open() driver.Driver { return w.driver }
+func (w *world) Close()              {}
+
+func (w *world) Attempt(p drivertest.Program) *wire.Attempt {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := &wire.Attempt{Job: core.JobID(len(w.programs) + 1), Epoch: 1}
+	w.programs[a.Job] = p
+	return a
+}
+
+func (w *world) Started(a *wire.Attempt) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.started[a.Job]
+}
+
+func (w *world) Living(a *wire.Attempt) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.living[a.Job]
+}
+
+func (w *world) Heard(a *wire.Attempt) []wire.Message {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]wire.Message(nil), w.heard[a.Job]...)
+}
+
+func (w *world) Deaf(deaf bool)            { w.driver.Deaf(deaf) }
+func (w *world) KillAgent(a *wire.Attempt) { w.driver.Die(driver.ID{Job: a.Job, Epoch: a.Epoch}) }
+
+func TestConformance(t *testing.T) { drivertest.Run(t, newWorld) }
+
+func TestAScriptHearsOrdersAndAnswers(t *testing.T) {
+	heard := make(chan wire.Message, 10)
+	d := New(func(r *Run) {
+		r.Say(wire.Message{Kind: wire.Running, Method: "restart"})
+		if o := <-r.Orders(); o.Kind == wire.Stop {
+			r.Say(wire.Message{Kind: wire.Left})
+		}
+	}, func(m wire.Message) { heard <- m })
+	defer d.Close()
+	id := driver.ID{Job: 3, Epoch: 2}
+	if d.Order(id, wire.Order{Kind: wire.Stop}) {
+		t.Error("an attempt that was never started takes orders")
+	}
+	if err := d.Start(t.Context(), &wire.Attempt{Job: 3, Epoch: 2, Mark: "m"}); err != nil {
+		t.Fatal(err)
+	}
+	if !d.Order(id, wire.Order{Kind: wire.Ack, Seq: 1}) || !d.Order(id, wire.Order{Kind: wire.Stop}) {
+		t.Error("a running attempt takes no orders")
+	}
+	for i, want := range []wire.Kind{wire.Hello, wire.Running, wire.Left} {
+		m := <-heard
+		if m.Kind != want || m.Job != 3 || m.Epoch != 2 || m.Mark != "m" || m.Seq != uint64(i) {
+			t.Errorf("heard %+v, want %s with number %d", m, want, i)
+		}
+	}
+}
+
+func TestKillEndsAnAttemptWithoutAWord(t *testing.T) {
+	heard := make(chan wire.Message, 10)
+	gone := make(chan struct{})
+	d := New(func(r *Run) { <-r.Done(); r.Say(wire.Message{Kind: wire.Ended}); close(gone) }, func(m wire.Message) { heard <- m })
+	defer d.Close()
+	if err := d.Start(t.Context(), &wire.Attempt{Job: 1, Epoch: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if m := <-heard; m.Kind != wire.Hello {
+		t.Errorf("heard %+v", m)
+	}
+	d.Order(driver.ID{Job: 1, Epoch: 1}, wire.Order{Kind: wire.Kill})
+	<-gone
+	select {
+	case m := <-heard:
+		t.Errorf("heard %+v", m)
+	case <-time.After(50 * time.Millisecond):
+	}
+}
