@@ -85,6 +85,9 @@ func (o *outside) somebodyActs() {
 			o.vacate(a)
 			a.dead = true
 			a.say(core.Input{Kind: core.Left})
+		} else if o.IntN(2) == 0 { // it cannot be saved
+			a.leaving = false
+			a.say(core.Input{Kind: core.StaysOn})
 		}
 		return
 	case len(a.offers) > 0:

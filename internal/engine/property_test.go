@@ -146,7 +146,7 @@ func (r *run) input() (core.Input, bool) {
 	case n == 3 && !r.calm:
 		return core.Input{Kind: core.Cancel, Job: core.JobID(1 + r.random.IntN(3*r.jobs))}, true
 	case n == 4 && !r.calm:
-		return core.Input{Kind: core.StopJob, Job: core.JobID(1 + r.random.IntN(r.jobs))}, true
+		return core.Input{Kind: core.StopJob, Job: core.JobID(1 + r.random.IntN(r.jobs)), Aim: core.Aim(r.random.IntN(5))}, true
 	}
 	return r.outside.next(r.now)
 }
