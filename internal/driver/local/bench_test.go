@@ -1,0 +1,52 @@
+package local
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+)
+
+// How many attempts a second one driver starts, hears the end of, and releases,
+// with the simplest agent there can be: this is the folder protocol and the
+// start of two processes each. Sixteen are under way at a time.
+func BenchmarkAttempts(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		none bool
+	}{{"cgroups", false}, {"plain", true}} {
+		b.Run(c.name, func(b *testing.B) {
+			w := newWorld(b, func(o *Options) { o.NoCgroups = c.none; o.Slots = 16; o.Log = nil })
+			d := w.open()
+			var next atomic.Int64
+			jobs := make(chan struct{})
+			var workers sync.WaitGroup
+			for range 16 {
+				workers.Go(func() {
+					for range jobs {
+						a := &wire.Attempt{Job: core.JobID(next.Add(1)), Epoch: 1, Mark: "bench", Broker: w.broker.Socket, Procs: 1,
+							Spec: jobfile.Job{Argv: []string{"/bin/true"}}}
+						if err := d.Start(b.Context(), a); err != nil {
+							b.Error(err)
+							return
+						}
+						record := d.attempt(idOf(a), false)
+						<-record.agent.done
+						if err := d.Release(b.Context(), idOf(a)); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			for b.Loop() {
+				jobs <- struct{}{}
+			}
+			close(jobs)
+			workers.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "attempts/s")
+		})
+	}
+}

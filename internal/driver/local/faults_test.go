@@ -1,0 +1,339 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
+	"github.com/godwit-hpc/godwit/internal/driver/local/ptable"
+)
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for range 12_000 {
+		if ok() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatalf("waited in vain for %s", what)
+}
+
+func idOf(a *wire.Attempt) driver.ID { return driver.ID{Job: a.Job, Epoch: a.Epoch} }
+
+func (w *world) folder(a *wire.Attempt) string { return filepath.Join(w.opt.Dir, folderName(idOf(a))) }
+
+func TestAnAgentThatComesUpAfterTheReleaseStartsNothing(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, slow := range []string{"1ms", "30ms", "100ms", "600ms"} {
+		a := w.Attempt(drivertest.Ends)
+		a.Spec.Env["STANDIN_SLOW"] = slow
+		d := w.open()
+		if err := d.Start(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		// The next driver knows nothing of an agent that has not taken the lock.
+		d = w.open()
+		before := w.Started(a)
+		if err := d.Release(t.Context(), idOf(a)); err != nil {
+			t.Fatal(err)
+		}
+		if slow == "600ms" && before > 0 {
+			t.Fatal("the agent was not slow enough for this test")
+		}
+		before = w.Started(a)
+		time.Sleep(800 * time.Millisecond)
+		if n := w.Started(a); n != before {
+			t.Errorf("%s: the program began after the release", slow)
+		}
+		if w.Living(a) > 0 || exists(w.folder(a)) {
+			t.Errorf("%s: something is left", slow)
+		}
+	}
+}
+
+func TestAnAgentThatCannotRunIsToldAndTriedEverMoreRarely(t *testing.T) {
+	w := newWorld(t, nil)
+	d, a := w.open(), w.Attempt(drivertest.Ends)
+	a.Spec.Env["STANDIN_BROKEN"] = "1"
+	if err := d.Start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	told := func() []error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.failed[idOf(a)]
+	}
+	eventually(t, "the failure to be told", func() bool { return len(told()) > 0 })
+	if err := told()[0].Error(); !strings.Contains(err, "exit code 1") || !strings.Contains(err, "this agent is broken") {
+		t.Errorf("told was %s", err)
+	}
+	time.Sleep(500 * time.Millisecond)
+	log, err := os.ReadFile(filepath.Join(w.folder(a), logFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(log, []byte("broken")); n < tellAfter || n > tellAfter+2 || len(told()) != 1 {
+		t.Errorf("%d agents were tried, and it was told %d times", n, len(told()))
+	}
+}
+
+func TestPausesGrowUpToABound(t *testing.T) {
+	sum := time.Duration(0)
+	for n := 1; n < 100; n++ {
+		p := pause(n)
+		if n <= 1 && p != 0 || p > longPause || p < pause(n-1) {
+			t.Errorf("the pause after %d failures is %v", n, p)
+		}
+		if n < tellAfter {
+			sum += p
+		}
+	}
+	if pause(99) != longPause || sum > 5*time.Second {
+		t.Errorf("the longest pause is %v; until it is told %v pass", pause(99), sum)
+	}
+}
+
+func TestAnAgentWhoseBinaryIsGoneIsAnErrorOfStart(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(t.TempDir(), "agent")
+	if err := os.Link(self, binary); err != nil {
+		data, err := os.ReadFile(self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(binary, data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := newWorld(t, func(o *Options) { o.Agent = []string{binary, "agent"} })
+	d, a := w.open(), w.Attempt(drivertest.Stays)
+	away := binary + ".away"
+	if err := os.Rename(binary, away); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Start(t.Context(), a); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), binary) {
+		t.Errorf("got %v", err)
+	}
+	if err := os.Rename(away, binary); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Start(t.Context(), a); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the program to begin", func() bool { return w.Started(a) == 1 })
+	// And one that goes away while its agents are needed does not lose the attempt.
+	if err := os.Rename(binary, away); err != nil {
+		t.Fatal(err)
+	}
+	w.KillAgent(a)
+	time.Sleep(50 * time.Millisecond)
+	if err := os.Rename(away, binary); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the loss to be heard", func() bool { return heard(w, a, wire.Lost) == 1 })
+}
+
+func heard(w *world, a *wire.Attempt, k wire.Kind) int {
+	n := 0
+	for _, m := range w.Heard(a) {
+		if m.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAFolderThatCannotBeMadeIsAnErrorOfStart(t *testing.T) {
+	w := newWorld(t, nil)
+	d, a := w.open(), w.Attempt(drivertest.Ends)
+	away := w.opt.Dir + ".away"
+	if err := os.Rename(w.opt.Dir, away); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Start(t.Context(), a); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if err := os.Rename(away, w.opt.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Start(t.Context(), a); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
+}
+
+func TestAFileThatAPowerFailureEmptiedIsWrittenAgain(t *testing.T) {
+	w := newWorld(t, nil)
+	a := w.Attempt(drivertest.Ends)
+	if err := os.MkdirAll(w.folder(a), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.folder(a), attemptFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := w.open()
+	if err := d.Start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
+}
+
+func TestWhatEndedWellIsNotStartedAgainAndNoZombieIsLeft(t *testing.T) {
+	w := newWorld(t, nil)
+	d := w.open()
+	agents := map[int]bool{}
+	for range 5 {
+		a := w.Attempt(drivertest.Ends)
+		if err := d.Start(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		record := d.attempt(idOf(a), false)
+		eventually(t, "a clean end", func() bool {
+			record.mu.Lock()
+			defer record.mu.Unlock()
+			return record.clean && record.running() == nil && record.failures == 0
+		})
+		agents[record.agent.pid] = true
+	}
+	all, err := ptable.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		if agents[p.Pid] && p.Parent == os.Getpid() {
+			t.Errorf("%s (%d) is a zombie", p.Name, p.Pid)
+		}
+	}
+}
+
+func TestALockThatAStrangerHoldsIsAnError(t *testing.T) {
+	w := newWorld(t, nil)
+	d, a := w.open(), w.Attempt(drivertest.Ends)
+	if err := os.Mkdir(w.folder(a), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := takeLock(w.folder(a))
+	if err != nil || lock == nil {
+		t.Fatal(lock, err)
+	}
+	if err := d.Start(t.Context(), a); err == nil || !strings.Contains(err.Error(), "no agent") {
+		t.Errorf("got %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Start(t.Context(), a); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
+}
+
+func TestANumberThatBelongsToAnotherProcessIsNoAgent(t *testing.T) {
+	dir := t.TempDir()
+	for _, pid := range []int{0, -1, 1, os.Getpid(), 1 << 30} {
+		if p := agentOn(dir, pid, time.Time{}); p != nil {
+			t.Errorf("%d is taken for an agent", pid)
+		}
+	}
+}
+
+func TestWhatWasHalfRemovedGoesAndTheLongReleasedIsForgotten(t *testing.T) {
+	w := newWorld(t, nil)
+	w.open()
+	w.Close()
+	long, short := filepath.Join(w.opt.Dir, goneDir, "1.1"), filepath.Join(w.opt.Dir, goneDir, "2.1")
+	for _, path := range []string{long, short} {
+		if err := touch(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := time.Now().Add(-25 * time.Hour)
+	if err := os.Chtimes(long, old, old); err != nil {
+		t.Fatal(err)
+	}
+	half := filepath.Join(w.opt.Dir, trashDir, "3.1", "work", "closed")
+	if err := os.MkdirAll(half, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := touch(filepath.Join(half, "file")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(half, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	w.open()
+	if exists(long) || !exists(short) || exists(filepath.Join(w.opt.Dir, trashDir, "3.1")) {
+		t.Error("the wrong things were kept")
+	}
+}
+
+// Whatever is killed whenever: every program begins at most once, and of each
+// attempt that is not released exactly one end is heard.
+func TestWhateverIsKilledEveryAttemptEndsOnce(t *testing.T) {
+	w := newWorld(t, nil)
+	rng := rand.New(rand.NewPCG(3, 4))
+	const jobs = 40
+	d := w.open()
+	released := map[*wire.Attempt]bool{}
+	for range jobs {
+		a := w.attempt(`echo began >> "$NOTES"; exec sleep 0.` + string(rune('0'+rng.IntN(6))))
+		a.Spec.Env["STANDIN_SLOW"] = "2" + string(rune('0'+rng.IntN(10))) + "ms"
+		if err := d.Start(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			victim := w.attempts[rng.IntN(len(w.attempts))]
+			switch rng.IntN(8) {
+			case 0:
+				w.Deaf(true)
+			case 1:
+				w.Deaf(false)
+			case 2:
+				d = w.open()
+			case 3, 4, 5:
+				if p := agentOn(w.folder(victim), lockHolder(w.folder(victim)), time.Time{}); p != nil {
+					p.signal(9)
+					p.forget()
+				}
+			case 6:
+				if err := d.Start(t.Context(), victim); err != nil && !released[victim] {
+					t.Error(err)
+				}
+			case 7:
+				if rng.IntN(4) == 0 {
+					released[victim] = true
+					if err := d.Release(t.Context(), idOf(victim)); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			time.Sleep(time.Duration(rng.IntN(15)) * time.Millisecond)
+		}
+	}
+	w.Deaf(false)
+	for _, a := range w.attempts {
+		if !released[a] {
+			_ = d.Start(t.Context(), a) // as a broker does after a restart
+			eventually(t, "an end to be heard", func() bool { return heard(w, a, wire.Ended)+heard(w, a, wire.Lost) > 0 })
+		}
+	}
+	for _, a := range w.attempts {
+		n := heard(w, a, wire.Ended) + heard(w, a, wire.Lost)
+		if w.Started(a) > 1 || n > 1 || n < 1 && !released[a] || w.Living(a) > 0 {
+			t.Errorf("job %d began %d times, ended %d times, released: %v, %d live", a.Job, w.Started(a), n, released[a], w.Living(a))
+		}
+	}
+}

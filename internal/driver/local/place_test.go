@@ -1,0 +1,126 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/cgroup"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
+)
+
+func TestProcessorsStandForCPUs(t *testing.T) {
+	cpus := []int{2, 3, 6, 7}
+	for _, c := range []struct {
+		held  core.ProcSet
+		slots int
+		want  []int // nil: an error
+	}{
+		{core.ProcSet{{Lo: 0, Hi: 1}}, 4, []int{2}},
+		{core.ProcSet{{Lo: 1, Hi: 3}}, 4, []int{3, 6}},
+		{core.ProcSet{{Lo: 0, Hi: 1}, {Lo: 3, Hi: 4}}, 4, []int{2, 7}},
+		{nil, 4, cpus},
+		{core.ProcSet{{Lo: 9, Hi: 10}}, 16, cpus},
+		{core.ProcSet{{Lo: 0, Hi: 2}}, 2, []int{2, 3}},
+		{core.ProcSet{{Lo: 3, Hi: 5}}, 4, nil},
+		{core.ProcSet{{Lo: 2, Hi: 2}}, 4, nil},
+	} {
+		got, err := cpusFor(c.held, c.slots, cpus)
+		if !slices.Equal(got, c.want) || (err == nil) != (c.want != nil) {
+			t.Errorf("%v of %d: %v, %v; want %v", c.held, c.slots, got, err, c.want)
+		}
+	}
+}
+
+func TestAnAttemptIsToldItsCPUsNicenessAndCgroup(t *testing.T) {
+	usable, err := UsableCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := usable[len(usable)-1]
+	w := newWorld(t, func(o *Options) { o.Nice = 5; o.Quota = 0.5; o.Memory = 1 << 30; o.Slots = len(usable) })
+	d, a := w.open(), w.Attempt(drivertest.Stays)
+	n := int32(len(usable))
+	a.Held = core.ProcSet{{Lo: n - 1, Hi: n}}
+	if err := d.Start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readAttempt(w.folder(a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.CPUs, []int{last}) || got.Nice != 5 || got.Mark != a.Mark || a.CPUs != nil {
+		t.Errorf("%+v", got)
+	}
+	can := cgroup.Available()
+	if (got.Cgroup != "") != can.Any() || (len(d.Notes()) == 0) != (can.CPU && can.Memory) {
+		t.Errorf("cgroup %q, notes %v, where %+v can be had", got.Cgroup, d.Notes(), can)
+	}
+	if can.CPU {
+		checkQuota(t, got.Cgroup)
+	}
+	eventually(t, "the program to begin", func() bool { return w.Started(a) == 1 })
+}
+
+// checkQuota looks whether one of the folders of a cgroup has half a CPU.
+func checkQuota(t *testing.T, s string) {
+	t.Helper()
+	for part := range strings.SplitSeq(s, ":") {
+		_, dir, _ := strings.Cut(part, "=")
+		quota, err1 := os.ReadFile(filepath.Join(dir, "cpu.cfs_quota_us"))
+		period, err2 := os.ReadFile(filepath.Join(dir, "cpu.cfs_period_us"))
+		if err1 != nil || err2 != nil {
+			both, err := os.ReadFile(filepath.Join(dir, "cpu.max"))
+			if err != nil {
+				continue
+			}
+			f := strings.Fields(string(both))
+			quota, period = []byte(f[0]), []byte(f[1])
+		}
+		q, _ := strconv.ParseFloat(strings.TrimSpace(string(quota)), 64)
+		p, _ := strconv.ParseFloat(strings.TrimSpace(string(period)), 64)
+		if q/p < 0.49 || q/p > 0.51 {
+			t.Errorf("%s: a quota of %v in %v", dir, q, p)
+		}
+		return
+	}
+	t.Errorf("%s has no quota", s)
+}
+
+func TestWhatIsNotAllowedIsSaid(t *testing.T) {
+	o := Options{Cluster: "c", Dir: t.TempDir(), Quota: 0.5, Memory: 1 << 30, NoCgroups: true}
+	d, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if n := d.Notes(); len(n) != 2 || !strings.Contains(n[0], "quota") || !strings.Contains(n[1], "memory") {
+		t.Errorf("%q", n)
+	}
+	if _, err := New(Options{Cluster: "c", Dir: t.TempDir(), CPUs: []int{1 << 12}}); err == nil || !strings.Contains(err.Error(), "4096") {
+		t.Errorf("a CPU that is not there: %v", err)
+	}
+	if _, err := New(Options{Cluster: "c", Dir: t.TempDir(), Agent: []string{"/nonexistent/agent"}}); err == nil {
+		t.Error("an agent that is not there is accepted")
+	}
+}
+
+func FuzzFolderName(f *testing.F) {
+	for _, s := range []string{"1.1", "17.3", "0.1", "01.1", "1.1.1", "gone", "-1.2", "9223372036854775807.2147483647", "1.2147483648"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		id, ok := parseFolderName(s)
+		if ok && (folderName(id) != s || id.Job <= 0 || id.Epoch <= 0 || filepath.Base(s) != s) {
+			t.Errorf("%q is read as %+v", s, id)
+		}
+		if back, ok := parseFolderName(folderName(driver.ID{Job: 5, Epoch: id.Epoch})); ok && back.Job != 5 {
+			t.Errorf("%+v", back)
+		}
+	})
+}
