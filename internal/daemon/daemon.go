@@ -56,7 +56,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return err
 	}
-	cpus, err := local.Usable()
+	cpus, err := local.UsableCPUs()
 	if err != nil {
 		return err
 	}
@@ -146,8 +146,8 @@ func engineConfig(cfg *config.Config) engine.Config {
 	if cfg.Policy.Approach == engine.PRA.String() {
 		e.Approach = engine.PRA
 	}
-	if p, err := malleable.ByName(cfg.Policy.Malleable); err == nil && cfg.Policy.Malleable != "" {
-		e.Malleable = p
+	if cfg.Policy.Malleable != "" {
+		e.Malleable = malleable.ByName(cfg.Policy.Malleable) // none: sizes never change
 	}
 	return e
 }
