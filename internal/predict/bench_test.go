@@ -1,0 +1,55 @@
+package predict
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// watched is a watch that has seen n samples, and the last of them.
+func watched(n int, kind func(*rand.Rand, float64) load) (*Watch, Sample) {
+	w := NewWatch(Config{Need: LogNormal(3*float64(n), 0.03)})
+	r := rand.New(rand.NewPCG(1, 2))
+	l := noisy(r, kind(r, float64(n)/2))
+	var s Sample
+	for range n {
+		s.At += 2 * time.Second
+		s.CPU += seconds(2 * l())
+		w.Add(s)
+	}
+	return w, s
+}
+
+func BenchmarkAdd(b *testing.B) {
+	w, s := watched(1000, competing)
+	for b.Loop() {
+		s.At += 2 * time.Second
+		s.CPU += 19 * time.Second / 10
+		w.Add(s)
+	}
+}
+
+func BenchmarkRemaining(b *testing.B) {
+	for name, kind := range map[string]func(*rand.Rand, float64) load{"steady": alone, "changing": competing} {
+		b.Run(name, func(b *testing.B) {
+			w, _ := watched(1000, kind)
+			for b.Loop() {
+				w.Remaining()
+			}
+		})
+	}
+}
+
+func BenchmarkSum(b *testing.B) {
+	x, y := LogNormal(10, 0.1), LogNormal(3, 0.5)
+	for b.Loop() {
+		Sum(x, y)
+	}
+}
+
+func BenchmarkQuote(b *testing.B) {
+	o := Offer{Wait: LogNormal(5, 1), Transfer: LogNormal(2, 0.3), Work: LogNormal(100, 0.05), Share: LogNormal(0.8, 0.1)}
+	for b.Loop() {
+		Quote(o, 200)
+	}
+}

@@ -1,0 +1,120 @@
+package predict
+
+import "math"
+
+// model is what the prediction rests on.
+type model uint8
+
+const (
+	byNeed     model = iota // CPU used of the CPU needed, and the share
+	bySteps                 // CPU a step took, steps left, and the share
+	byStepTime              // wall time a step took and steps left
+	byBytes                 // bytes moved of the bytes known from history
+	nModels
+)
+
+var modelNames = [nModels]string{"cpu", "steps", "steps", "io"}
+
+// Model names what predicts best so far: cpu, steps or io.
+func (w *Watch) Model() string { return modelNames[w.model] }
+
+const (
+	judgeEvery = 1.1 // again when the run has become so much longer
+	// clearly: another model must promise an error smaller by this to be taken.
+	clearly = 0.8
+	// conflict: so many deviations apart, two models cannot both be right.
+	conflict = 2.5
+)
+
+// judge chooses the model whose expected error is the smallest, by how its
+// predictions held so far. It keeps the present one unless another is clearly
+// better.
+func (w *Watch) judge() {
+	if !w.cfg.Bytes.known && !w.steps.known {
+		return // nothing to choose from
+	}
+	sec := w.now.At.Seconds()
+	if w.judged > 0 && sec < w.judged*judgeEvery && w.able(w.model) {
+		return
+	}
+	errs := w.errors()
+	best := w.model
+	for m := range nModels {
+		limit := errs[best]
+		if best == w.model {
+			limit *= clearly
+		}
+		if errs[m] < limit || math.IsInf(errs[best], 1) && !math.IsInf(errs[m], 1) {
+			best = m
+		}
+	}
+	if !math.IsInf(errs[best], 1) {
+		w.model, w.judged = best, sec
+	}
+}
+
+// able is true if the model has what it needs to predict.
+func (w *Watch) able(m model) bool {
+	switch m {
+	case byNeed:
+		return w.cfg.Need.known
+	case bySteps:
+		return w.steps.enough()
+	case byStepTime:
+		return w.steps.enough() && w.stepUnit > 0
+	}
+	return w.cfg.Bytes.known && w.byteUnit > 0
+}
+
+// errors are the relative errors of the remaining time to be expected of each
+// model; infinite if it cannot predict.
+func (w *Watch) errors() (errs [nModels]float64) {
+	var median, sigma [nModels]float64
+	var f futures
+	for m := range nModels {
+		errs[m] = math.Inf(1)
+		if w.able(m) {
+			w.amount(m, &f)
+			median[m], sigma[m] = spread(&f)
+			errs[m] = sigma[m]
+		}
+	}
+	// The steps are what the program itself says. Where the need disagrees with
+	// them by more than either allows, it is the need that is wrong.
+	if w.steps.enough() && w.cfg.Need.known && median[bySteps] > 0 {
+		apart := math.Abs(math.Log(max(median[byNeed], 1e-9) / median[bySteps]))
+		if apart > conflict*math.Hypot(sigma[byNeed], sigma[bySteps]) {
+			errs[byNeed] = max(errs[byNeed], apart)
+		}
+	}
+	for m := range errs {
+		if !math.IsInf(errs[m], 1) {
+			errs[m] = math.Hypot(errs[m], w.rateError(model(m), median[m]))
+		}
+	}
+	return errs
+}
+
+// rateError is the relative error to be expected of a model's rate over the
+// time it takes to do what is left.
+func (w *Watch) rateError(m model, left float64) float64 {
+	d, s := &w.shareDrift, &w.share
+	switch m {
+	case byStepTime:
+		d, s = &w.stepDrift, &w.stepRate
+	case byBytes:
+		d, s = &w.byteDrift, &w.bytes
+	}
+	time := left / max(s.whole.mean, 1e-9)
+	sec := max(w.now.At.Seconds(), 1e-9)
+	// What is off in the mean of the whole is off more in the part to come.
+	return math.Sqrt(d.perFold()*math.Log1p(time/sec)) * (1 + sec/max(time, sec/100))
+}
+
+// spread is the median of the strata and their relative deviation, by the
+// 5 % and 95 % quantiles.
+func spread(f *futures) (median, sigma float64) {
+	d := f.dist()
+	median = d.Median()
+	return median, (d.q[11] - d.q[1]) / (2 * scores[11] * max(median, 1e-9))
+}

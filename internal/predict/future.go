@@ -1,0 +1,246 @@
+package predict
+
+import (
+	"math"
+	"slices"
+)
+
+// Constants of the model of what comes. They were chosen on the loads that the
+// calibration test names for choosing and are checked on others; none of them
+// has to be exact: halving or doubling one moves the part of the 90 % bands
+// that hold by one or two points.
+const (
+	// hazardShape is the prior number of changes: before any was seen, the
+	// chance that a stretch as long as the one so far passes without one is
+	// 2^−hazardShape, whatever the time scale.
+	hazardShape = 0.3
+	// hazardSamples is added to the samples so far: a change in the first of
+	// them does not mean that one comes with each.
+	hazardSamples = 20
+	// backPrior: after k changes, k/(k+backPrior) is the chance that the next
+	// goes back to a level seen before.
+	backPrior = 4
+	// jumpSigma is the deviation of the logarithm of a new level from that of
+	// the old one; jumpPrior: after k changes, k/(k+jumpPrior) is the chance
+	// that it is as it was so far.
+	jumpSigma = 0.8
+	jumpPrior = 0.5
+	// nearTop: from here a jump beyond the top goes down; from below it ends
+	// at the top, as when the last of the others leaves.
+	nearTop = 0.95
+	// strayShape and straySamples are the prior of how often a sample is far
+	// from the level for once.
+	strayShape   = 0.5
+	straySamples = 25
+	// startVariance counts as one more sample in the variance of a level, in
+	// squared parts of the usual level.
+	startVariance = 0.01
+
+	maxJumps = 5
+)
+
+// outlook is what a series says about its own future.
+type outlook struct {
+	level   float64
+	samples float64 // that the level rests on
+	within  float64 // variance of a sample around it
+	step    float64 // seconds between samples
+	mean    float64 // of all so far
+	bottom  float64 // rates are not lower,
+	top     float64 // and not higher unless this is 0
+	noise   *noise
+	least   float64 // variance
+
+	doubt      float64 // chance that the level has just changed,
+	newLevel   float64 // to this one,
+	newSamples float64 // seen so often
+
+	changes float64 // so many
+	elapsed float64 // in so many seconds
+	back    float64 // chance that the next leads to one of
+	past    []level
+	pastDur float64
+	seen    float64 // else: chance that it is as large as those seen
+
+	// Exponentials by every fourth stratum, which is as fine as they need be:
+	// waits is the time until a change as a part of the time before it, jumps
+	// the new level by the old one, for a change like none seen and like those.
+	waits [maxJumps][nFutures / coarse]float64
+	jumps [2][nFutures / coarse]float64
+}
+
+const coarse = 4
+
+// outlook of a series whose samples are about step seconds apart.
+func (s *series) outlook(step float64) outlook {
+	at := s.whole
+	if s.oneSide > 0 && s.run.n >= float64(s.oneSide) {
+		at = s.run
+	}
+	o := outlook{
+		level: at.mean, samples: at.n, step: step, mean: s.total.mean, top: s.top,
+		within: (at.m2 + startVariance) / max(at.n, 1), noise: &s.noise, least: s.least(),
+	}
+	o.bottom = max(o.mean/100, 1e-9) // no program stands still for ever
+	if s.barrier == 0 {
+		return o
+	}
+	o.changes = hazardShape + s.changes
+	o.elapsed = s.total.dur + hazardSamples*step
+	o.seen = s.changes / (s.changes + jumpPrior)
+	o.past = s.past[:s.nPast]
+	for _, l := range o.past {
+		o.pastDur += l.dur
+	}
+	o.back = s.changes / (s.changes + backPrior)
+	o.suspect(s)
+	o.tabulate(math.Sqrt(s.jumps / max(s.changes, 1)))
+	return o
+}
+
+// tabulate prepares the exponentials; jump is the deviation of the changes seen.
+func (o *outlook) tabulate(jump float64) {
+	for i := range nFutures / coarse {
+		mid := i*coarse + coarse/2
+		for j := range maxJumps {
+			o.waits[j][i] = math.Exp(stratumWait[mid]/(o.changes+float64(j))) - 1
+		}
+		o.jumps[0][i] = math.Exp(jumpSigma * stratumScore[mid])
+		o.jumps[1][i] = math.Exp(jump * stratumScore[mid])
+	}
+}
+
+// suspect weighs whether the last samples, far from the level but too few for
+// the test, are the beginning of another level or strays as there have been.
+func (o *outlook) suspect(s *series) {
+	if s.stray == 0 {
+		return
+	}
+	hazard := o.changes / o.elapsed * o.step
+	stray := (s.strays - float64(s.stray) + strayShape) / (s.total.n + straySamples)
+	o.doubt = hazard / (hazard + math.Pow(stray, float64(s.stray)))
+	n := min(s.stray, s.held)
+	for _, x := range s.recent[s.held-n : s.held] {
+		o.newLevel += x / float64(n)
+	}
+	o.newSamples = float64(n)
+}
+
+// play turns the amounts that are left into the seconds until they are done.
+func (o *outlook) play(left *futures) {
+	median := left[nFutures/2]
+	doubt := int(o.doubt*nFutures + 0.5)
+	sdOld, sdNew := o.deviation(median, o.level, o.samples), 0.0
+	if doubt > 0 {
+		sdNew = o.deviation(median, o.newLevel, o.newSamples)
+	}
+	for i := range left {
+		level, sd := o.level, sdOld
+		if stratum(i, dimDoubt) < doubt {
+			level, sd = o.newLevel, sdNew
+		}
+		rate := o.possible(max(level+sd*stratumScore[stratum(i, dimLevel)], level/20))
+		left[i] = o.time(i, left[i], rate)
+	}
+}
+
+// deviation is that of the mean rate over the time it takes to do what is
+// left: of the level, which rests on some samples, and of the noise to come,
+// of which more averages out the longer it takes.
+func (o *outlook) deviation(left, level, samples float64) float64 {
+	known := max(o.noise.at(samples, o.least), o.within) / max(samples, 1)
+	horizon := min(max(left/(o.possible(level)*o.step), 1), 1e9)
+	return math.Sqrt(known + o.noise.at(horizon, o.least)/horizon)
+}
+
+// possible keeps a rate within what can be.
+func (o *outlook) possible(rate float64) float64 {
+	if rate < o.bottom {
+		return o.bottom
+	}
+	if o.top > 0 && rate > o.top {
+		return o.top
+	}
+	return rate
+}
+
+// time is how long future i takes for the amount left, beginning at this rate.
+// The rate changes as a Pólya process: after k changes in a time t, the next
+// one takes s or more with probability (1 + s/t)^−k.
+func (o *outlook) time(i int, left, rate float64) float64 {
+	if o.changes == 0 {
+		return left / rate
+	}
+	elapsed, t := o.elapsed, 0.0
+	for j := range maxJumps {
+		wait := elapsed * o.waits[j][stratum(i, dimWait+j)/coarse]
+		if rate*wait >= left {
+			return t + left/rate
+		}
+		t += wait
+		left -= rate * wait
+		elapsed += wait
+		rate = o.possible(o.next(rate, stratum(i, dimJump+j)))
+	}
+	// Many more changes average out towards the mean of all levels.
+	more := left / rate * (o.changes + maxJumps) / elapsed
+	rate = o.mean + (rate-o.mean)/math.Sqrt(1+more)
+	return t + left/o.possible(rate)
+}
+
+// next is the level after a change: one seen before, or a new one.
+func (o *outlook) next(rate float64, u int) float64 {
+	u, back := branch(u, o.back)
+	if back {
+		at := (float64(u) + 0.5) / nFutures * o.pastDur
+		for _, l := range o.past {
+			if at -= l.dur; at < 0 {
+				return l.mean
+			}
+		}
+	}
+	u, seen := branch(u, o.seen)
+	factor := o.jumps[0][u/coarse]
+	if seen {
+		factor = o.jumps[1][u/coarse]
+	}
+	if o.top > 0 && rate*factor > o.top {
+		if rate < nearTop*o.top {
+			return o.top
+		}
+		return rate / factor
+	}
+	return rate * factor
+}
+
+// branch is true in a part p of the strata; those on each side become strata
+// of their own.
+func branch(u int, p float64) (int, bool) {
+	split := int(p*nFutures + 0.5)
+	if u < split {
+		return u * nFutures / split, true
+	}
+	return (u - split) * nFutures / (nFutures - split), false
+}
+
+// futures holds one number for each future.
+type futures [nFutures]float64
+
+// dist is the distribution of the numbers, whose order it changes.
+func (f *futures) dist() Dist {
+	slices.Sort(f[:])
+	d := Dist{known: true}
+	for l, p := range levels {
+		at := p*nFutures - 0.5
+		i := min(max(int(at), 0), nFutures-2)
+		d.q[l] = positive(between(f[i], f[i+1], at-float64(i)))
+	}
+	return d.sound()
+}
+
+// scale multiplies all by k.
+func (f *futures) scale(k float64) {
+	for i := range f {
+		f[i] *= k
+	}
+}

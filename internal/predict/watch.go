@@ -1,0 +1,284 @@
+package predict
+
+import (
+	"math"
+	"time"
+)
+
+// Sample is what was seen of an attempt at one moment.
+type Sample struct {
+	At            time.Duration // since the attempt began; never falls
+	CPU           time.Duration // of the whole process tree so far
+	Read, Written int64         // bytes so far
+	Step, Steps   float64       // progress that the program reported; 0, 0 if none
+}
+
+// Config is what is known when an attempt begins.
+type Config struct {
+	Need  Dist    // CPU seconds of the whole job on the reference host; zero if unknown
+	Used  float64 // of them, before this attempt
+	Done0 float64 // part of the work done before this attempt, as reported; 0 to 1
+	Speed float64 // of this host, relative to the reference; 0: 1
+	Procs int     // processors asked for; 0: 1
+	Rule  Rule    // nil: ChangePoint{}
+
+	// Bytes that the whole job reads and writes, from history, and of them
+	// before this attempt; zero if unknown.
+	Bytes     Dist
+	BytesUsed float64
+	// Duty is the part of its processors that the program takes when it has
+	// them for itself, from history. Less than 1 if it waits for disks or for
+	// others. 0: 1.
+	Duty float64
+}
+
+// Watch predicts the end of one attempt of a job.
+type Watch struct {
+	cfg  Config
+	from Sample // where the interval that is being measured began
+	now  Sample
+	step float64 // usual seconds between samples
+	n    float64 // intervals measured
+
+	share    series // CPU used in an interval, of what was asked for
+	current  float64
+	bytes    series // bytes a second, in units of byteUnit
+	byteUnit float64
+	steps    steps
+	stepRate series // steps a second, in units of stepUnit
+	stepUnit float64
+	stepAt   float64 // when they last advanced,
+	stepFrom float64 // and how far they were
+
+	shareDrift, byteDrift, stepDrift drift
+
+	model   model
+	judged  float64 // seconds when the model was last chosen
+	changed bool
+	change  Change
+}
+
+// Change is a moment when the share was found to have changed.
+type Change struct {
+	From, To float64       // mean share before and after
+	At       time.Duration // since the attempt began
+}
+
+const (
+	shareGrain = 0.01
+	rateGrain  = 0.02
+)
+
+// NewWatch begins to watch an attempt.
+func NewWatch(cfg Config) *Watch {
+	if !(cfg.Speed > 0) {
+		cfg.Speed = 1
+	}
+	cfg.Procs = max(cfg.Procs, 1)
+	cfg.Used, cfg.BytesUsed = positive(cfg.Used), positive(cfg.BytesUsed)
+	if !(cfg.Duty > 0 && cfg.Duty < 1) {
+		cfg.Duty = 1
+	}
+	if !(cfg.Done0 > 0 && cfg.Done0 < 1) {
+		cfg.Done0 = 0
+	}
+	if cfg.Rule == nil {
+		cfg.Rule = ChangePoint{}
+	}
+	w := &Watch{
+		cfg:      cfg,
+		share:    series{grain: shareGrain, top: 1},
+		bytes:    series{grain: rateGrain},
+		stepRate: series{grain: rateGrain},
+	}
+	for _, s := range []*series{&w.share, &w.bytes, &w.stepRate} {
+		cfg.Rule.prepare(s)
+	}
+	return w
+}
+
+// Add takes a sample. What goes backwards is taken to have stood still.
+func (w *Watch) Add(s Sample) {
+	w.changed = false
+	s.CPU, s.Read, s.Written = max(s.CPU, w.now.CPU), max(s.Read, w.now.Read), max(s.Written, w.now.Written)
+	if s.At <= w.now.At {
+		return
+	}
+	w.now = s
+	w.addSteps(s)
+	// Intervals much shorter than usual say little and would count like others.
+	dt := (s.At - w.from.At).Seconds()
+	if dt < w.step/4 {
+		return
+	}
+	w.n++
+	w.step += (dt - w.step) / min(w.n, 50)
+	w.addShare(dt)
+	w.addBytes(dt)
+	w.from = s
+	w.judge()
+}
+
+func (w *Watch) addShare(dt float64) {
+	w.current = (w.now.CPU - w.from.CPU).Seconds() / dt / float64(w.cfg.Procs)
+	var by shift
+	if by, w.changed = w.share.add(w.current, dt); w.changed {
+		w.change = Change{From: by.from, To: by.to, At: w.now.At - time.Duration(by.ago*float64(time.Second))}
+	}
+	w.shareDrift.mark(w.now.At.Seconds(), w.now.CPU.Seconds()/float64(w.cfg.Procs), w.share.whole.mean)
+}
+
+// addBytes measures in units of the first rate that is not nothing.
+func (w *Watch) addBytes(dt float64) {
+	if !w.cfg.Bytes.known {
+		return
+	}
+	rate := float64(w.now.Read-w.from.Read+w.now.Written-w.from.Written) / dt
+	if w.byteUnit == 0 {
+		w.byteUnit = rate
+	}
+	if w.byteUnit > 0 {
+		w.bytes.add(rate/w.byteUnit, dt)
+		w.byteDrift.mark(w.now.At.Seconds(), float64(w.now.Read+w.now.Written)/w.byteUnit, w.bytes.whole.mean)
+	}
+}
+
+// addSteps measures between reports of an advance, or a step that takes longer
+// than an interval would look like standing still.
+func (w *Watch) addSteps(s Sample) {
+	first := !w.steps.known
+	sec := s.At.Seconds()
+	advanced := w.steps.add(s.Step, s.Steps, w.used(), sec)
+	if first && w.steps.known {
+		if w.cfg.Used == 0 || w.cfg.Done0 > 0 {
+			w.steps.from(w.cfg.Done0*s.Steps, w.cfg.Used)
+		}
+		w.stepAt, w.stepFrom = sec, w.steps.now
+	}
+	if !advanced || sec-w.stepAt < w.step/2 {
+		return
+	}
+	if w.steps.now <= w.stepFrom { // began again
+		w.stepAt, w.stepFrom = sec, w.steps.now
+		return
+	}
+	rate := (w.steps.now - w.stepFrom) / (sec - w.stepAt)
+	if w.stepUnit == 0 {
+		w.stepUnit = rate
+	}
+	w.stepRate.add(rate/w.stepUnit, sec-w.stepAt)
+	w.stepDrift.mark(sec, w.steps.now/w.stepUnit, w.stepRate.whole.mean)
+	w.stepAt, w.stepFrom = sec, w.steps.now
+}
+
+// used is the CPU seconds of the job so far, on the reference host.
+func (w *Watch) used() float64 { return w.cfg.Used + w.now.CPU.Seconds()*w.cfg.Speed }
+
+// pace is the reference CPU seconds that a second of full share is worth.
+func (w *Watch) pace() float64 { return w.cfg.Speed * float64(w.cfg.Procs) }
+
+// Share is the part of its processors that the job got in the last interval,
+// and in the mean of the attempt.
+func (w *Watch) Share() (now, mean float64) { return w.current, w.share.total.mean }
+
+// Changed tells of a change of the share that the last Add found.
+func (w *Watch) Changed() (Change, bool) { return w.change, w.changed }
+
+// Remaining is the distribution of the wall seconds left here from the last
+// sample on; false if nothing is known from which it follows.
+func (w *Watch) Remaining() (Dist, bool) {
+	var f futures
+	if !w.remaining(&f) {
+		return Dist{}, false
+	}
+	return f.dist(), true
+}
+
+func (w *Watch) remaining(f *futures) bool {
+	if w.n == 0 || !w.able(w.model) {
+		return false
+	}
+	w.amount(w.model, f)
+	rate, step := &w.share, w.step
+	switch w.model {
+	case byBytes:
+		rate = &w.bytes
+	case byStepTime:
+		rate, step = &w.stepRate, w.stepRate.total.dur/max(w.stepRate.total.n, 1)
+	}
+	o := rate.outlook(step)
+	o.play(f)
+	return true
+}
+
+// amount fills in what is left by a model that is able, in seconds at a rate of
+// one.
+func (w *Watch) amount(m model, f *futures) {
+	switch m {
+	case byNeed:
+		needLeft(w.cfg.Need, w.used(), f)
+		f.scale(1 / w.pace())
+	case bySteps:
+		left, sigma := w.steps.cpuLeft(w.used())
+		for i := range f {
+			f[i] = left * math.Exp(min(sigma, 2)*stratumScore[i]) / w.pace()
+		}
+	case byStepTime:
+		// Part of the next step has been done since the last report, and a
+		// report may be off by half a step.
+		since := (w.now.At.Seconds() - w.stepAt) * w.stepRate.whole.mean * w.stepUnit
+		todo := w.steps.total - w.steps.now
+		todo -= min(since, todo, 1)
+		for i := range f {
+			f[i] = max(todo+stratumScore[i]/4, 0) / w.stepUnit
+		}
+	case byBytes:
+		needLeft(w.cfg.Bytes, w.cfg.BytesUsed+float64(w.now.Read+w.now.Written), f)
+		f.scale(1 / w.byteUnit)
+	}
+}
+
+// Work is the distribution of the reference CPU seconds left, for a prediction
+// of other hosts. Of a program that is not bound by its CPU it is those that
+// would pass in the time it takes.
+func (w *Watch) Work() (Dist, bool) {
+	var f futures
+	switch w.model {
+	case byNeed, bySteps:
+		if !w.able(w.model) {
+			return Dist{}, false
+		}
+		w.amount(w.model, &f)
+		f.scale(w.pace() / w.cfg.Duty)
+	default:
+		if !w.remaining(&f) {
+			return Dist{}, false
+		}
+		f.scale(w.pace())
+	}
+	return f.dist(), true
+}
+
+// Forecast is the distribution of the mean share from now on until the end, or,
+// if that is not known, for as long as it has been running. It is unknown
+// before the first sample.
+func (w *Watch) Forecast() Dist {
+	if w.n == 0 {
+		return Dist{}
+	}
+	horizon := w.now.At.Seconds()
+	if d, ok := w.Remaining(); ok {
+		horizon = d.Median()
+	}
+	o := w.share.outlook(w.step)
+	amount := max(o.possible(o.level)*horizon, 1e-6)
+	var f futures
+	for i := range f {
+		f[i] = amount
+	}
+	o.play(&f)
+	for i, t := range f {
+		f[i] = amount / t
+	}
+	return f.dist()
+}
