@@ -1,0 +1,296 @@
+package agent
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/core"
+)
+
+func TestTheExitCodeAndTheOutputOfAProgramAreTold(t *testing.T) {
+	for _, c := range []struct {
+		script, out, err string
+		code             int
+		why              string
+	}{
+		{script: "true"},
+		{script: "echo hello; echo trouble >&2; exit 7", out: "hello\n", err: "trouble\n", code: 7, why: "exit code 7"},
+		{script: "kill -9 $$", code: 137, why: "SIGKILL"},
+		{script: "printf 'a\\0b'", out: "a\x00b"},
+	} {
+		t.Run(c.script, func(t *testing.T) {
+			h := newHarness(t, "/bin/sh", "-c", c.script)
+			h.run()
+			m := h.ended()
+			if m.Kind != wire.Ended || m.Code != c.code || !strings.Contains(m.Why, c.why) || m.Result != "" {
+				t.Errorf("told %+v", m)
+			}
+			if h.output(1) != c.out || h.output(2) != c.err {
+				t.Errorf("output %q and %q", h.output(1), h.output(2))
+			}
+			if run := h.all(wire.Running); len(run) != 1 || run[0].Method != "restart" || run[0].Why == "" {
+				t.Errorf("running was told as %+v", run)
+			}
+		})
+	}
+}
+
+func TestAProgramThatCannotBeStartedEndsAsAShellWouldSay(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, []byte("no program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, code := range map[string]int{filepath.Join(dir, "none"): 127, plain: 126} {
+		h := newHarness(t, path)
+		h.run()
+		if m := h.ended(); m.Kind != wire.Ended || m.Code != code || m.Why == "" {
+			t.Errorf("%s: told %+v", path, m)
+		}
+		if len(h.all(wire.Running)) > 0 {
+			t.Error("a program that was never started is said to run")
+		}
+	}
+}
+
+// longOutput is a script whose output is about 2 MB on both streams together.
+const longOutput = `i=0; while [ $i -lt 400 ]; do i=$((i+1));
+	printf "%05d %02000d\n" $i 0; printf "e%05d %03000d\n" $i 0 >&2; done; exit 3`
+
+func expectedLongOutput() (out, err string) {
+	var o, e strings.Builder
+	for i := 1; i <= 400; i++ {
+		fmt.Fprintf(&o, "%05d %02000d\n", i, 0)
+		fmt.Fprintf(&e, "e%05d %03000d\n", i, 0)
+	}
+	return o.String(), e.String()
+}
+
+func (h *harness) wantLongOutput() {
+	h.t.Helper()
+	out, err := expectedLongOutput()
+	if h.output(1) != out || h.output(2) != err {
+		h.t.Errorf("the output is not what was written: %d and %d bytes instead of %d and %d",
+			len(h.output(1)), len(h.output(2)), len(out), len(err))
+	}
+	if m := h.ended(); m.Kind != wire.Ended || m.Code != 3 {
+		h.t.Errorf("told %+v", m)
+	}
+}
+
+func TestOutputIsExactHoweverOftenTheConnectionBreaks(t *testing.T) {
+	for seed := range uint64(4) {
+		h := newHarness(t, "/bin/sh", "-c", longOutput)
+		h.cut = rand.New(rand.NewPCG(seed, 1))
+		h.run()
+		if h.cuts == 0 {
+			t.Error("the connection never broke")
+		}
+		h.cut = nil
+		h.wantLongOutput()
+	}
+}
+
+func TestABrokerThatComesLateLearnsEverythingOnce(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "echo one; echo two >&2; exit 4")
+	h.begin()
+	waitFor(t, "exit.json", func() bool { _, err := os.Stat(filepath.Join(h.dir, "exit.json")); return err == nil })
+	time.Sleep(2 * acknowledgedAtOnce) // it makes everything safe then
+	h.start()
+	h.wait()
+	if m := h.ended(); m.Code != 4 || h.output(1) != "one\n" || h.output(2) != "two\n" {
+		t.Errorf("told %+v, %q, %q", m, h.output(1), h.output(2))
+	}
+}
+
+func TestABrokerThatComesAndGoesLearnsEverythingOnce(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", longOutput)
+	h.start()
+	h.begin()
+	for {
+		select {
+		case err := <-h.over:
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.wantLongOutput()
+			return
+		case <-time.After(10 * time.Millisecond):
+			h.stop()
+			h.start()
+		}
+	}
+}
+
+func TestAProgramWaitsWhenNobodyTakesItsOutput(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", longOutput)
+	h.around.spoolLimit = 100 << 10
+	h.begin()
+	kept := func() int64 {
+		var n int64
+		list, _ := filepath.Glob(filepath.Join(h.dir, "out", "*"))
+		for _, f := range list {
+			if info, err := os.Stat(f); err == nil {
+				n += info.Size()
+			}
+		}
+		return n
+	}
+	waitFor(t, "a full spool", func() bool { return kept() > h.around.spoolLimit })
+	time.Sleep(100 * time.Millisecond)
+	if n := kept(); n > 2*h.around.spoolLimit+2*pipeBuffer {
+		t.Errorf("%d bytes are kept, with a limit of %d", n, h.around.spoolLimit)
+	}
+	h.start()
+	h.wait()
+	h.wantLongOutput()
+}
+
+func TestKillEndsEverythingAndSaysNothing(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "trap '' TERM; (setsid sleep 1000 &) ; echo up; while true; do sleep 1000; done")
+	h.start()
+	h.begin()
+	h.until("output", func() bool { return len(h.out[1]) > 0 })
+	h.order(wire.Order{Kind: wire.Kill})
+	h.wait()
+	if list := h.endings(); len(list) > 0 {
+		t.Errorf("after a kill: %s", kinds(list))
+	}
+}
+
+func TestAFenceKeepsAnAttemptFromStartingAndEndsOneThatRuns(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
+	h.write()
+	fence := func() {
+		if err := os.WriteFile(filepath.Join(h.dir, "fence"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fence()
+	h.run()
+	if len(h.messages) > 0 {
+		t.Errorf("a fenced attempt says %s", kinds(h.messages))
+	}
+	h.next()
+	h.begin()
+	h.until("output", func() bool { return len(h.out[1]) > 0 })
+	fence()
+	h.wait()
+}
+
+func TestOnlyOneAgentHasAFolder(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
+	h.start()
+	h.begin()
+	h.until("output", func() bool { return len(h.out[1]) > 0 })
+	if err := h.around.attend(folder{h.dir}); err != nil {
+		t.Errorf("the second agent: %v", err)
+	}
+	h.order(wire.Order{Kind: wire.Kill})
+	h.wait()
+	if n := len(h.all(wire.Running)); n != 1 {
+		t.Errorf("it ran %d times", n)
+	}
+}
+
+func TestAProgramIsEndedAtItsTimeLimit(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
+	h.attempt.Spec.Time, h.attempt.Elapsed = 2*time.Second, 1500*time.Millisecond
+	h.run()
+	if m := h.ended(); m.Code != 124 || !strings.Contains(m.Why, "limit of 2s") {
+		t.Errorf("told %+v", m)
+	}
+}
+
+func TestSetupRunsFirstAndItsFailureIsTheJobs(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "cat made; rm made")
+	h.attempt.Spec.Setup = "echo preparing; echo $GREETING >made"
+	h.attempt.Spec.Env = map[string]string{"GREETING": "hello there"}
+	h.run()
+	if m := h.ended(); m.Code != 0 || h.output(1) != "preparing\nhello there\n" {
+		t.Errorf("told %+v, output %q", m, h.output(1))
+	}
+	h = newHarness(t, "/bin/sh", "-c", "echo never")
+	h.attempt.Spec.Setup = "echo cannot >&2; exit 9"
+	h.run()
+	if m := h.ended(); m.Code != 9 || !strings.Contains(m.Why, "setup") || h.output(1) != "" || h.output(2) != "cannot\n" {
+		t.Errorf("told %+v, output %q", m, h.output(1))
+	}
+}
+
+func TestAMethodThatCannotBeUsedIsRefusedWithTheReason(t *testing.T) {
+	h := newHarness(t, "/bin/true")
+	h.attempt.Spec.Checkpoint.Method = "sandbox"
+	h.run()
+	if m := h.ended(); m.Code != 126 || !strings.Contains(m.Why, "the tests have no method sandbox") {
+		t.Errorf("told %+v", m)
+	}
+}
+
+func TestStopOfAProgramThatCannotBeSavedEndsIt(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
+	h.start()
+	h.begin()
+	h.until("output", func() bool { return len(h.out[1]) > 0 })
+	h.order(wire.Order{Kind: wire.Save})
+	if m := h.await(wire.NotSaved); !strings.Contains(m.Why, "beginning") {
+		t.Errorf("told %+v", m)
+	}
+	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1060), Why: "moved"})
+	h.wait()
+	if m := h.ended(); m.Kind != wire.Left || m.Saved != nil || m.Why != "moved" {
+		t.Errorf("told %+v", m)
+	}
+}
+
+func TestASignalToTheAgentIsAnOrderToLeave(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
+	h.start()
+	h.begin()
+	h.until("output", func() bool { return len(h.out[1]) > 0 })
+	h.signals <- os.Interrupt
+	h.wait()
+	if m := h.ended(); m.Kind != wire.Left || !strings.Contains(m.Why, "machine stops") {
+		t.Errorf("told %+v", m)
+	}
+}
+
+func TestStatusIsSentOnlyWhileSomebodyWatches(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
+	h.start()
+	h.begin()
+	h.until("output", func() bool { return len(h.out[1]) > 0 })
+	if h.status > 0 {
+		t.Error("status without being asked")
+	}
+	h.order(wire.Order{Kind: wire.Watch, Every: 20 * time.Millisecond})
+	h.until("status", func() bool { return h.status > 3 })
+	h.order(wire.Order{Kind: wire.Watch})
+	time.Sleep(100 * time.Millisecond)
+	h.mu.Lock()
+	n := h.status
+	h.mu.Unlock()
+	time.Sleep(100 * time.Millisecond)
+	h.mu.Lock()
+	if h.status != n {
+		t.Error("status although nobody watches any more")
+	}
+	h.mu.Unlock()
+	h.order(wire.Order{Kind: wire.Kill})
+	h.wait()
+}
+
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
