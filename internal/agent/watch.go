@@ -32,7 +32,7 @@ const betweenNotes = 10 * time.Second
 
 // watching is what is known of how the program does.
 type watching struct {
-	forecast forecastShim
+	forecast *predict.Watch
 	progress *progress
 	asking   asking
 	began    time.Duration // the program, on life's clock
@@ -79,7 +79,7 @@ func (l *life) newWatching(s *started) *watching {
 	if s.saved != nil {
 		cfg.Done0 = s.saved.Done
 	}
-	w.forecast = forecastShim{predict.NewWatch(cfg)}
+	w.forecast = predict.NewWatch(cfg)
 	var err error
 	if w.progress, err = newProgress(a.Spec.Progress); err != nil {
 		l.note("predict", "no progress from the output", fmt.Sprintf("the pattern cannot be used: %v", err), nil)
