@@ -47,9 +47,9 @@ func BenchmarkSum(b *testing.B) {
 	}
 }
 
-func BenchmarkQuote(b *testing.B) {
-	o := Offer{Wait: LogNormal(5, 1), Transfer: LogNormal(2, 0.3), Work: LogNormal(100, 0.05), Share: LogNormal(0.8, 0.1)}
+func BenchmarkElsewhere(b *testing.B) {
+	work, share, overhead := LogNormal(100, 0.05), LogNormal(0.8, 0.1), LogNormal(5, 0.4)
 	for b.Loop() {
-		Quote(o, 200)
+		Elsewhere(work, 1.2, 2, share, overhead)
 	}
 }

@@ -18,29 +18,3 @@ func Elsewhere(work Dist, speed float64, procs int, share Dist, overhead Dist) D
 	}
 	return Sum(overhead, run)
 }
-
-// Offer is what is known of running a job on one cluster. Waits, transfers and
-// shares that are unknown are none, none and full.
-type Offer struct {
-	Wait     Dist    // seconds in the queue
-	Transfer Dist    // seconds to bring its files
-	Work     Dist    // reference CPU seconds of the job
-	Speed    float64 // relative to the reference; 0: 1
-	Procs    int     // 0: 1
-	Share    Dist    // of its processors that it will get
-}
-
-// Quote is when the job would end there, in seconds from now, and the chance
-// that this is within limit seconds. The distribution and the chance are
-// unknown and 0 if the work is unknown.
-func Quote(o Offer, limit float64) (finish Dist, chance float64) {
-	before := o.Wait
-	switch {
-	case !before.known:
-		before = o.Transfer
-	case o.Transfer.known:
-		before = Sum(o.Wait, o.Transfer)
-	}
-	finish = Elsewhere(o.Work, o.Speed, o.Procs, o.Share, before)
-	return finish, finish.P(limit)
-}
