@@ -48,6 +48,7 @@ func (l *life) begins(out, err int64, again bool) {
 	l.spool.begin(out, err)
 	l.outbox.withdraw()
 	l.outbox.begin(out, err, again)
+	l.outbox.held = l.attempt.Spec.Setup == "" // what the program writes is told after it is told to run
 	if t := l.attempt.Spec.Time; t > 0 && l.limit == nil {
 		l.limit = time.NewTimer(max(t-l.attempt.Elapsed, 0))
 	}
@@ -73,6 +74,7 @@ func (l *life) began(s *started, err error) {
 	l.watch = l.newWatching(s)
 	l.takeOver(s)
 	v := wire.Vitals{Wall: l.now().Seconds(), Done: -1, Chance: -1, Method: s.choice.method}
+	l.outbox.held = false
 	l.outbox.say(wire.Message{Kind: wire.Running, Method: s.choice.method, Why: s.choice.why, Saved: s.saved, State: &v})
 	if s.saved == nil {
 		l.note("method", s.choice.method, s.choice.why, nil)

@@ -226,8 +226,8 @@ type saver struct {
 	work    string
 	depot   warehouse
 	method  string
-	used    func() float64 // seconds on the reference host, of the whole job
-	done    func() float64 // part of the work, as reported
+	used    func() (seconds float64, bytes int64) // of the whole job, on the reference host
+	done    func() float64                        // part of the work, as reported
 	epoch   core.Epoch
 
 	image string // folder of the last image
@@ -240,7 +240,10 @@ func (l *life) newSaver(s *started) *saver {
 	v := &saver{around: l.around, run: s.run, pipes: s.pipes, spool: l.spool, scratch: l.folder.scratch(), work: l.folder.work(),
 		depot: l.around.depot(l.attempt.Broker), method: s.choice.method, epoch: l.attempt.Epoch}
 	from, mark := l.watch.from, l.attempt.Mark
-	v.used = func() float64 { return from.total(l.around.usage(mark).CPU) }
+	v.used = func() (float64, int64) {
+		u := l.around.usage(mark)
+		return from.total(u.CPU), from.bytes(u)
+	}
 	v.done = func() float64 {
 		p.look(l.spool)
 		if done, of := p.steps(); of > 0 {
@@ -308,7 +311,8 @@ func (s *saver) freeze(saved *wire.Saved, copied string, stop bool) (*depot.Shot
 		return nil, err
 	}
 	saved.Out, saved.Err = s.spool.ends()
-	saved.Used, saved.Done = s.used(), s.done()
+	saved.Used, saved.IO = s.used()
+	saved.Done = s.done()
 	return depot.Snapshot(s.work, copied, s.shot)
 }
 

@@ -47,24 +47,30 @@ type watching struct {
 // reckoning is where counting begins: what the processes of the attempt had used
 // before the program began, and what the job had used before the attempt.
 type reckoning struct {
-	cpu   time.Duration
+	start proctree.Usage
 	used  float64 // seconds on the reference host
+	moved int64   // bytes read and written before the attempt
 	speed float64
 }
 
 // total is what the whole job has used, in seconds on the reference host, when
 // the processes of the attempt have used so much.
 func (r reckoning) total(cpu time.Duration) float64 {
-	return r.used + max(cpu-r.cpu, 0).Seconds()*r.speed
+	return r.used + max(cpu-r.start.CPU, 0).Seconds()*r.speed
+}
+
+// bytes is what the whole job has read and written.
+func (r reckoning) bytes(u proctree.Usage) int64 {
+	return r.moved + max(u.Read-r.start.Read, 0) + max(u.Written-r.start.Written, 0)
 }
 
 func (l *life) newReckoning(saved *wire.Saved) reckoning {
-	r := reckoning{cpu: l.around.usage(l.attempt.Mark).CPU, speed: l.attempt.Speed}
+	r := reckoning{start: l.around.usage(l.attempt.Mark), speed: l.attempt.Speed}
 	if r.speed <= 0 {
 		r.speed = 1
 	}
 	if saved != nil {
-		r.used = saved.Used
+		r.used, r.moved = saved.Used, saved.IO
 	}
 	return r
 }
@@ -72,9 +78,13 @@ func (l *life) newReckoning(saved *wire.Saved) reckoning {
 func (l *life) newWatching(s *started) *watching {
 	a := l.attempt
 	w := &watching{began: l.now(), from: l.newReckoning(s.saved), method: s.choice.method, chance: -1, noted: -betweenNotes}
-	cfg := predict.Config{Used: w.from.used, Speed: w.from.speed, Procs: max(a.Procs, 1)}
+	cfg := predict.Config{Used: w.from.used, Speed: w.from.speed, Procs: max(a.Procs, 1),
+		BytesUsed: float64(w.from.moved), Duty: a.Duty}
 	if d, ok := predict.FromQuantiles(a.Need); ok {
 		cfg.Need = d
+	}
+	if d, ok := predict.FromQuantiles(a.Bytes); ok {
+		cfg.Bytes = d
 	}
 	if s.saved != nil {
 		cfg.Done0 = s.saved.Done
@@ -106,8 +116,9 @@ func (l *life) sense() {
 	w.progress.look(l.spool)
 	done, of := w.progress.steps()
 	w.forecast.Add(predict.Sample{
-		At: l.now() - w.began, CPU: max(w.last.CPU-w.from.cpu, 0),
-		Read: w.last.Read, Written: w.last.Written, Step: done, Steps: of,
+		At: l.now() - w.began, CPU: max(w.last.CPU-w.from.start.CPU, 0),
+		Read: max(w.last.Read-w.from.start.Read, 0), Written: max(w.last.Written-w.from.start.Written, 0),
+		Step: done, Steps: of,
 	})
 	w.chance = -1
 	if left, ok := l.timeLeft(); ok {

@@ -41,6 +41,8 @@ type Attempt struct {
 	Deadline core.Time     `json:"deadline,omitempty"` // by the broker's clock
 	Now      core.Time     `json:"now"`                // by the broker's clock, when this was written
 	Need     []float64     `json:"need,omitempty"`     // quantiles (see predict.Levels) of the CPU seconds the whole job needs on the reference host; nil: unknown
+	Bytes    []float64     `json:"bytes,omitempty"`    // quantiles of the bytes the whole job reads and writes; nil: unknown
+	Duty     float64       `json:"duty,omitempty"`     // part of its processors that the program takes when it has them for itself; 0: unknown
 	Used     float64       `json:"used,omitempty"`     // CPU seconds (reference) earlier attempts put in that were not lost
 	Elapsed  time.Duration `json:"elapsed,omitempty"`  // wall time of earlier attempts
 	// Sandbox says what is known of running this program in the sandbox: how
@@ -69,6 +71,7 @@ type Saved struct {
 	Err    int64         `json:"err"`
 	Used   float64       `json:"used"`           // CPU seconds (reference) put in until then
 	Done   float64       `json:"done,omitempty"` // progress reported until then
+	IO     int64         `json:"io,omitempty"`   // bytes the job read and wrote until then
 	Bytes  int64         `json:"bytes"`          // of image and work folder
 	Moved  int64         `json:"moved"`          // that had to be sent
 	Frozen time.Duration `json:"frozen"`         // how long the program stood still
