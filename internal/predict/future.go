@@ -12,7 +12,9 @@ import (
 const (
 	// hazardShape is the prior number of changes: before any was seen, the
 	// chance that a stretch as long as the one so far passes without one is
-	// 2^−hazardShape, whatever the time scale.
+	// 2^−hazardShape, whatever the time scale. As little is expected of a
+	// stretch that is longer: a run that has just begun tells nothing of how
+	// often loads change.
 	hazardShape = 0.3
 	// hazardSamples is added to the samples so far: a change in the first of
 	// them does not mean that one comes with each.
@@ -129,6 +131,9 @@ func (o *outlook) suspect(s *series) {
 // play turns the amounts that are left into the seconds until they are done.
 func (o *outlook) play(left *futures) {
 	median := left[nFutures/2]
+	if len(o.past) == 0 {
+		o.elapsed = max(o.elapsed, median/o.possible(o.level))
+	}
 	doubt := int(o.doubt*nFutures + 0.5)
 	sdOld, sdNew := o.deviation(median, o.level, o.samples), 0.0
 	if doubt > 0 {

@@ -185,7 +185,8 @@ func (w *Watch) Share() (now, mean float64) { return w.current, w.share.total.me
 func (w *Watch) Changed() (Change, bool) { return w.change, w.changed }
 
 // Remaining is the distribution of the wall seconds left here from the last
-// sample on; false if nothing is known from which it follows.
+// sample on; false if nothing is known from which it follows, or too little
+// has been seen: a program that has just begun still loads itself.
 func (w *Watch) Remaining() (Dist, bool) {
 	var f futures
 	if !w.remaining(&f) {
@@ -195,7 +196,7 @@ func (w *Watch) Remaining() (Dist, bool) {
 }
 
 func (w *Watch) remaining(f *futures) bool {
-	if w.n == 0 || !w.able(w.model) {
+	if w.n < minSide || !w.able(w.model) {
 		return false
 	}
 	w.amount(w.model, f)
