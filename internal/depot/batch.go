@@ -1,0 +1,171 @@
+package depot
+
+import (
+	"context"
+	"fmt"
+)
+
+// blockSink is a Sink that takes many chunks at once.
+type blockSink interface {
+	// missing gives the positions of those ids that are not there.
+	missing(ctx context.Context, ids []sum) ([]int, error)
+	// putBlocks adds blocks; raw is all of them, one after another.
+	putBlocks(ctx context.Context, raw []byte, blocks []*block) error
+}
+
+func blockSinkOf(to Sink) blockSink {
+	if b, ok := to.(blockSink); ok {
+		return b
+	}
+	return plainSink{to}
+}
+
+// plainSink makes a blockSink of any Sink.
+type plainSink struct{ Sink }
+
+func (s plainSink) missing(ctx context.Context, ids []sum) ([]int, error) {
+	names := make([]ID, len(ids))
+	at := make(map[ID][]int, len(ids))
+	for i, id := range ids {
+		names[i] = id.id()
+		at[names[i]] = append(at[names[i]], i)
+	}
+	missing, err := s.Missing(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	var gone []int
+	for _, id := range missing {
+		gone = append(gone, at[id]...)
+		delete(at, id)
+	}
+	return gone, nil
+}
+
+func (s plainSink) putBlocks(ctx context.Context, _ []byte, blocks []*block) error {
+	for _, b := range blocks {
+		if _, err := b.each(nil, func(_ int, id sum, plain []byte) error {
+			return s.Put(ctx, id.id(), plain)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What a worker collects before it asks the depot what is missing.
+const (
+	batchBytes  = 4 << 20
+	batchChunks = 2048
+)
+
+// batch collects the chunks that one worker cuts, asks which of them are
+// missing, and sends those.
+type batch struct {
+	pusher *pusher
+	ids    []sum
+	ends   []int
+	plain  []byte // of all, one after another
+	chunks []chunk
+	raw    []byte
+	buf    []byte
+}
+
+// add takes a chunk, whose bytes it copies.
+func (b *batch) add(ctx context.Context, id sum, plain []byte) error {
+	if !b.pusher.first(id) {
+		return nil
+	}
+	if len(b.plain)+len(plain) > batchBytes && len(b.ids) > 0 {
+		if err := b.flush(ctx); err != nil {
+			return err
+		}
+	}
+	if b.plain == nil {
+		b.plain = make([]byte, 0, batchBytes)
+	}
+	b.ids = append(b.ids, id)
+	b.plain = append(b.plain, plain...)
+	b.ends = append(b.ends, len(b.plain))
+	if len(b.ids) == batchChunks {
+		return b.flush(ctx)
+	}
+	return nil
+}
+
+// first reports whether id comes for the first time in this push.
+func (p *pusher) first(id sum) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.seen[id] {
+		return false
+	}
+	p.seen[id] = true
+	return true
+}
+
+// flush sends what is missing of what was added.
+func (b *batch) flush(ctx context.Context) error {
+	if len(b.ids) == 0 {
+		return nil
+	}
+	missing, err := b.pusher.to.missing(ctx, b.ids)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		err = b.send(ctx, missing)
+	}
+	b.ids, b.ends, b.plain = b.ids[:0], b.ends[:0], b.plain[:0]
+	return err
+}
+
+// send sends the chunks at the positions given, neighbours together in blocks.
+func (b *batch) send(ctx context.Context, which []int) error {
+	b.raw = b.raw[:0]
+	var ends []int
+	for len(which) > 0 {
+		b.chunks = b.chunks[:0]
+		size := 0
+		for len(which) > 0 && len(b.chunks) < maxCount {
+			c := b.at(which[0])
+			if size > 0 && size+len(c.plain) > maxBlock {
+				break
+			}
+			size += len(c.plain)
+			b.chunks = append(b.chunks, c)
+			which = which[1:]
+		}
+		if cap(b.buf) < maxBlock {
+			b.buf = make([]byte, 0, maxBlock)
+		}
+		b.raw = encodeBlock(b.raw, b.chunks, b.buf)
+		ends = append(ends, len(b.raw))
+	}
+	blocks := make([]*block, len(ends))
+	from, chunks := 0, 0
+	for i, to := range ends {
+		var err error
+		if blocks[i], err = parseBlock(b.raw[from:to:to]); err != nil {
+			return fmt.Errorf("encoding a block: %w", err)
+		}
+		chunks += blocks[i].count
+		from = to
+	}
+	if err := b.pusher.to.putBlocks(ctx, b.raw, blocks); err != nil {
+		return err
+	}
+	b.pusher.mu.Lock()
+	b.pusher.stats.Moved += int64(len(b.raw))
+	b.pusher.stats.New += chunks
+	b.pusher.mu.Unlock()
+	return nil
+}
+
+func (b *batch) at(i int) chunk {
+	from := 0
+	if i > 0 {
+		from = b.ends[i-1]
+	}
+	return chunk{b.ids[i], b.plain[from:b.ends[i]]}
+}

@@ -1,0 +1,211 @@
+package depot
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Client is a depot behind HTTP: a Source and a Sink. It keeps no state, so
+// after a cut connection everything can simply be tried again.
+type Client struct {
+	http *http.Client
+	base string
+}
+
+// NewClient speaks, through h, to the Handler that is mounted at baseURL. For a
+// Unix socket h has a Transport that dials it, and the host in baseURL is any.
+func NewClient(h *http.Client, baseURL string) *Client {
+	return &Client{http: h, base: strings.TrimSuffix(baseURL, "/")}
+}
+
+// post sends a request and hands its answer to read.
+func (c *Client) post(ctx context.Context, verb string, body []byte, read func(io.Reader) error) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/"+verb, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("asking the depot: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/octet-stream")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("asking the depot: %w", err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	if resp.StatusCode/100 != 2 {
+		return errorOf(resp)
+	}
+	if read == nil {
+		return nil
+	}
+	if err := read(resp.Body); err != nil {
+		return fmt.Errorf("reading what the depot answers: %w", err)
+	}
+	return nil
+}
+
+// Missing says which of ids the depot does not have.
+func (c *Client) Missing(ctx context.Context, ids []ID) ([]ID, error) {
+	sums, err := parseAll(ids)
+	if err != nil {
+		return nil, err
+	}
+	gone, err := c.missing(ctx, sums)
+	if err != nil {
+		return nil, err
+	}
+	missing := make([]ID, len(gone))
+	for i, n := range gone {
+		missing[i] = ids[n]
+	}
+	return missing, nil
+}
+
+func (c *Client) missing(ctx context.Context, ids []sum) (gone []int, err error) {
+	for from := 0; from < len(ids); from += maxIDs {
+		some := ids[from:min(from+maxIDs, len(ids))]
+		err := c.post(ctx, "missing", appendIDs(make([]byte, 0, 32*len(some)), some), func(r io.Reader) error {
+			b, err := io.ReadAll(io.LimitReader(r, int64(4*len(some))+1))
+			if err != nil {
+				return err
+			}
+			if len(b)%4 != 0 || len(b) > 4*len(some) {
+				return errors.New("no list of positions")
+			}
+			for ; len(b) > 0; b = b[4:] {
+				i := int(binary.LittleEndian.Uint32(b))
+				if i >= len(some) {
+					return fmt.Errorf("position %d of %d", i, len(some))
+				}
+				gone = append(gone, from+i)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return gone, nil
+}
+
+// Put adds a chunk.
+func (c *Client) Put(ctx context.Context, id ID, plain []byte) error {
+	raw, _, err := encodeOne(id, plain)
+	if err != nil {
+		return err
+	}
+	return c.putBlocks(ctx, raw, nil)
+}
+
+// putBlocks sends blocks; their content was verified.
+func (c *Client) putBlocks(ctx context.Context, raw []byte, _ []*block) error {
+	return c.post(ctx, "put", raw, nil)
+}
+
+// Sync returns when all that was put is durable.
+func (c *Client) Sync(ctx context.Context) error { return c.post(ctx, "sync", nil, nil) }
+
+// Get gives the plain bytes of a chunk, verified.
+func (c *Client) Get(ctx context.Context, id ID) ([]byte, error) {
+	want, err := parse(id)
+	if err != nil {
+		return nil, err
+	}
+	var got []byte
+	err = c.getMany(ctx, []sum{want}, func(_ sum, plain []byte) error {
+		got = bytes.Clone(plain)
+		return nil
+	})
+	return got, err
+}
+
+// getMany is like Store.getMany.
+func (c *Client) getMany(ctx context.Context, ids []sum, give func(id sum, plain []byte) error) error {
+	all := &absent{}
+	for from := 0; from < len(ids); from += maxIDs {
+		a, err := c.getSome(ctx, ids[from:min(from+maxIDs, len(ids))], give)
+		if err != nil {
+			return err
+		}
+		all.missing = append(all.missing, a.missing...)
+		all.damaged = append(all.damaged, a.damaged...)
+	}
+	if len(all.missing)+len(all.damaged) > 0 {
+		return all
+	}
+	return nil
+}
+
+func (c *Client) getSome(ctx context.Context, ids []sum, give func(id sum, plain []byte) error) (a *absent, err error) {
+	want := make(map[sum]bool, len(ids))
+	for _, id := range ids {
+		n, zero := id.isZeros()
+		if !zero {
+			want[id] = true
+			continue
+		}
+		if n > maxChunk {
+			return nil, fmt.Errorf("%d zero bytes are too many at once", n)
+		}
+		if err := give(id, make([]byte, n)); err != nil {
+			return nil, err
+		}
+	}
+	if len(want) == 0 {
+		return &absent{}, nil
+	}
+	list := make([]sum, 0, len(want))
+	for _, id := range ids {
+		if want[id] {
+			list = append(list, id)
+		}
+	}
+	err = c.post(ctx, "get", appendIDs(make([]byte, 0, 32*len(list)), list), func(r io.Reader) error {
+		a, err = takeAnswer(bufio.NewReaderSize(r, 256<<10), want, give)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// takeAnswer reads the answer to get and gives what is wanted, each once and
+// verified. What the answer leaves out, or gives wrongly, is damaged.
+func takeAnswer(r io.Reader, want map[sum]bool, give func(id sum, plain []byte) error) (*absent, error) {
+	var buf []byte
+	var wrong []sum
+	a, err := readAnswer(r, func(b *block) error {
+		var err error
+		buf, err = b.each(buf, func(_ int, id sum, plain []byte) error {
+			if !want[id] {
+				return nil
+			}
+			delete(want, id)
+			if sumOf(plain) != id {
+				wrong = append(wrong, id)
+				return nil
+			}
+			return give(id, plain)
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range [][]sum{a.missing, a.damaged} {
+		for _, id := range list {
+			delete(want, id)
+		}
+	}
+	a.damaged = append(a.damaged, wrong...)
+	for id := range want { // order-free: only told
+		a.damaged = append(a.damaged, id)
+	}
+	return a, nil
+}

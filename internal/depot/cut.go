@@ -1,0 +1,250 @@
+package depot
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	chunkers "github.com/PlakarKorp/go-cdc-chunkers"
+	_ "github.com/PlakarKorp/go-cdc-chunkers/chunkers/jc" // the algorithm named below
+)
+
+// How files are cut, and why, is in docs/decisions/0009-depot-chunks.md. In
+// short: a file of whole pages of at least pagedFrom bytes is taken for an image
+// of memory or a database, and cut at pages; any other file where its content
+// says so, whatever was inserted before. Runs of zeros are chunks of their own.
+// The same content is cut the same way whoever cuts it, in however many pieces
+// at once: pieces begin at fixed places.
+const (
+	pageSize    = 4096
+	pagedFrom   = 1 << 20
+	pagedChunks = 1 << 19 // more than this many pages make larger chunks
+
+	pieceOfPages = 4 << 20
+	pieceOfBytes = 64 << 20
+
+	zeroRun = 4 * pageSize // least run of zero pages that is a chunk of its own
+)
+
+// plan is how a file of a size is cut.
+type plan struct {
+	pages int   // expected number of pages in a chunk; 0: at bytes
+	piece int64 // what one worker cuts at a time
+}
+
+func planFor(size int64) plan {
+	if size < pagedFrom || size%pageSize != 0 {
+		return plan{piece: pieceOfBytes}
+	}
+	p := plan{pages: 1, piece: pieceOfPages}
+	for size/pageSize/int64(p.pages) > pagedChunks {
+		p.pages *= 2
+	}
+	return p
+}
+
+// pieces is the number of pieces of a file of the size.
+func (p plan) pieces(size int64) int { return int((size + p.piece - 1) / p.piece) }
+
+// cutter cuts pieces of files. It holds buffers, so a worker keeps one.
+type cutter struct {
+	buf  []byte
+	jc   *chunkers.Chunker
+	runs runReader
+}
+
+// cut cuts the piece of n bytes at off of a file. It calls emit for every chunk;
+// the bytes are emit's until it returns, and nil for a run of zeros. It returns
+// io.ErrUnexpectedEOF if the file ends early.
+func (c *cutter) cut(f io.ReaderAt, p plan, off, n int64, holes *holeMap, emit func(id sum, plain []byte) error) error {
+	if c.buf == nil {
+		c.buf = make([]byte, 256<<10)
+	}
+	if p.pages > 0 {
+		return c.cutPages(f, p, off, n, holes, emit)
+	}
+	return c.cutBytes(f, off, n, holes, emit)
+}
+
+// cutBytes cuts where the content says so.
+func (c *cutter) cutBytes(f io.ReaderAt, off, n int64, holes *holeMap, emit func(sum, []byte) error) error {
+	if n <= jcMin {
+		return c.cutSmall(f, off, n, holes, emit)
+	}
+	c.runs.reset(f, off, n, holes, c.buf)
+	for {
+		zero, more, err := c.runs.next()
+		if err != nil {
+			return err
+		}
+		if zero > 0 {
+			if err := emit(zeros(zero), nil); err != nil {
+				return err
+			}
+		}
+		if !more {
+			return nil
+		}
+		if err := c.cutRun(emit); err != nil {
+			return err
+		}
+	}
+}
+
+const (
+	jcMin    = 16 << 10
+	jcNormal = 64 << 10
+	jcMax    = 256 << 10
+)
+
+// cutRun cuts the bytes up to the next run of zeros.
+func (c *cutter) cutRun(emit func(sum, []byte) error) error {
+	if c.jc == nil {
+		jc, err := chunkers.NewChunker("jc-v1.0.0", &c.runs, &chunkers.ChunkerOpts{MinSize: jcMin, NormalSize: jcNormal, MaxSize: jcMax})
+		if err != nil {
+			return fmt.Errorf("preparing to cut: %w", err)
+		}
+		c.jc = jc
+	} else {
+		c.jc.Reset(&c.runs)
+	}
+	for {
+		b, err := c.jc.Next()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if len(b) > 0 {
+			if err := emit(sumOf(b), b); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// cutSmall makes one chunk of few bytes: most files are small.
+func (c *cutter) cutSmall(f io.ReaderAt, off, n int64, holes *holeMap, emit func(sum, []byte) error) error {
+	if n == 0 {
+		return nil
+	}
+	b := c.buf[:n]
+	if err := holes.readAt(f, b, off); err != nil {
+		return err
+	}
+	if n >= zeroRun && allZero(b) {
+		return emit(zeros(n), nil)
+	}
+	return emit(sumOf(b), b)
+}
+
+// cutPages cuts between pages: at every one, or, in large files, at those
+// whose content says so.
+func (c *cutter) cutPages(f io.ReaderAt, p plan, off, n int64, holes *holeMap, emit func(sum, []byte) error) error {
+	buf := c.buf[:len(c.buf)/pageSize*pageSize]
+	most := min(4*p.pages*pageSize, len(buf))
+	var zero int64
+	have := 0 // bytes at the front of buf that are not emitted yet
+	for end := off + n; off < end || have > 0; {
+		if have == 0 {
+			// A whole buffer of holes need not be read.
+			if skip := holes.zeroUntil(off, end) / pageSize * pageSize; skip > off {
+				zero, off = zero+skip-off, skip
+				continue
+			}
+		}
+		fill := min(int64(len(buf)-have), end-off)
+		if err := holes.readAt(f, buf[have:have+int(fill)], off); err != nil {
+			return err
+		}
+		off += fill
+		have += int(fill)
+		used := 0
+		for b := buf[:have]; len(b) > 0; {
+			k, isZero := pageCut(b, p.pages, most, off < end)
+			if k == 0 {
+				break // the chunk may go on in what was not read yet
+			}
+			switch {
+			case isZero:
+				zero += int64(k)
+			default:
+				if err := emitZeros(&zero, emit); err != nil {
+					return err
+				}
+				if err := emit(sumOf(b[:k]), b[:k]); err != nil {
+					return err
+				}
+			}
+			b = b[k:]
+			used += k
+		}
+		have = copy(buf, buf[used:have])
+	}
+	return emitZeros(&zero, emit)
+}
+
+func emitZeros(n *int64, emit func(sum, []byte) error) error {
+	if *n == 0 {
+		return nil
+	}
+	id := zeros(*n)
+	*n = 0
+	return emit(id, nil)
+}
+
+// pageCut says how many bytes at the front of b, which is whole pages, are the
+// next chunk, and whether they are all zero. 0: that depends on what comes
+// after b.
+func pageCut(b []byte, expected, most int, more bool) (n int, zero bool) {
+	if allZero(b[:pageSize]) {
+		return pageSize, true
+	}
+	if expected == 1 {
+		return pageSize, false
+	}
+	for n = pageSize; ; n += pageSize {
+		if n >= most || pageHash(b[n-pageSize:n])%uint64(expected) == 0 {
+			return n, false
+		}
+		if n == len(b) {
+			if more {
+				return 0, false
+			}
+			return n, false
+		}
+		if allZero(b[n : n+pageSize]) {
+			return n, false
+		}
+	}
+}
+
+// pageHash is a cheap hash of a page, from a few of its words.
+func pageHash(p []byte) uint64 {
+	h := uint64(0x9E3779B97F4A7C15)
+	for i := 0; i < pageSize; i += 256 {
+		h = (h ^ binary.LittleEndian.Uint64(p[i:])) * 0xBF58476D1CE4E5B9
+		h ^= h >> 29
+	}
+	return h >> 7
+}
+
+// allZero reports whether b, whose length is a multiple of 8, or short, is all
+// zero.
+func allZero(b []byte) bool {
+	for len(b) >= 32 {
+		if binary.LittleEndian.Uint64(b)|binary.LittleEndian.Uint64(b[8:])|
+			binary.LittleEndian.Uint64(b[16:])|binary.LittleEndian.Uint64(b[24:]) != 0 {
+			return false
+		}
+		b = b[32:]
+	}
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,236 @@
+package depot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Fetch makes dir hold exactly the tree id: what is not in the tree is removed,
+// and files that are right already are left as they are. Every chunk is
+// verified; if one is missing or damaged the error is ErrMissing or ErrDamaged
+// and dir holds part of the tree.
+func Fetch(ctx context.Context, from Source, id ID, dir string) (*Tree, error) {
+	t, err := LoadTree(ctx, from, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making a folder: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening a folder: %w", err)
+	}
+	defer root.Close() //nolint:errcheck // only opened
+	want, err := clean(root, dir, t)
+	if err == nil {
+		err = placeAll(ctx, from, root, want, false)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("filling %s: %w", dir, err)
+	}
+	return t, nil
+}
+
+// clean removes from dir what the tree does not have, and returns those
+// entries that dir does not have.
+func clean(root *os.Root, dir string, t *Tree) ([]Entry, error) {
+	list, odd, err := walk(dir, nil, Limit{})
+	if err != nil {
+		return nil, err
+	}
+	want := make(map[string]*Entry, len(t.Entries))
+	for i := range t.Entries {
+		want[t.Entries[i].Path] = &t.Entries[i]
+	}
+	have := map[string]bool{}
+	var c cutter
+	for _, f := range list {
+		if f.Mode.IsDir() && f.Mode&0o700 != 0o700 {
+			// Else what is in it could not be changed. It gets its mode in the end.
+			if err := root.Chmod(f.Path, 0o700); err != nil {
+				return nil, err
+			}
+		}
+		e := want[f.Path]
+		if e != nil && (f.Mode.IsDir() && e.Mode.IsDir() || holds(&c, dir, &f, e)) {
+			have[f.Path] = true
+		} else {
+			odd = append(odd, f.Path)
+		}
+	}
+	for _, p := range odd {
+		if err := root.RemoveAll(p); err != nil {
+			return nil, err
+		}
+	}
+	var left []Entry
+	for _, e := range t.Entries {
+		// Folders are gone through again for their modes.
+		if !have[e.Path] || e.Mode.IsDir() {
+			left = append(left, e)
+		}
+	}
+	return left, nil
+}
+
+// holds reports whether what was found is the entry already. Only a file that
+// looks right from outside is read.
+func holds(c *cutter, dir string, f *found, e *Entry) bool {
+	if f.Mode != e.Mode || f.Size != e.Size || f.ModTime != e.ModTime || f.Link != e.Link {
+		return false
+	}
+	if f.Size == 0 {
+		return true
+	}
+	in, err := os.Open(filepath.Join(dir, f.Path))
+	if err != nil {
+		return false
+	}
+	defer in.Close() //nolint:errcheck // only read
+	holes, err := mapHoles(in, f.Size, f.blocks)
+	if err != nil {
+		return false
+	}
+	var chunks []sum
+	p := planFor(f.Size)
+	for off := int64(0); off < f.Size; off += p.piece {
+		var piece []sum
+		err := c.cut(in, p, off, min(p.piece, f.Size-off), holes, func(id sum, _ []byte) error {
+			piece = append(piece, id)
+			return nil
+		})
+		if err != nil {
+			return false
+		}
+		chunks = appendChunks(chunks, piece)
+	}
+	return slices.EqualFunc(chunks, e.Chunks, func(s sum, id ID) bool { return s.id() == id })
+}
+
+// Apply removes and writes single entries of a folder, as Differ found them
+// between two trees, and leaves everything else in it alone. A file is replaced
+// at once, when all of it has arrived.
+func Apply(ctx context.Context, from Source, dir string, changed []Entry, removed []string) error {
+	for i := range changed {
+		if err := changed[i].check(); err != nil {
+			return err
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("opening a folder: %w", err)
+	}
+	defer root.Close() //nolint:errcheck // only opened
+	for _, p := range removed {
+		if !safePath(p) {
+			return badTree("the path %q", clip(p))
+		}
+		// A folder that is not empty holds what is none of our business.
+		st, err := root.Lstat(p)
+		if err == nil && st.IsDir() {
+			root.Remove(p) //nolint:errcheck // see above
+		} else if err == nil {
+			err = root.Remove(p)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing %s: %w", filepath.Join(dir, p), err)
+		}
+	}
+	if err := placeAll(ctx, from, root, changed, true); err != nil {
+		return fmt.Errorf("writing to %s: %w", dir, err)
+	}
+	return nil
+}
+
+// placeAll puts entries into the folder root. Where replace is set there may be
+// something in their place.
+func placeAll(ctx context.Context, from Source, root *os.Root, entries []Entry, replace bool) error {
+	var files []*Entry
+	var folders []*Entry
+	for i := range entries {
+		e := &entries[i]
+		switch {
+		case e.Mode.IsDir():
+			folders = append(folders, e)
+			if err := placeFolder(root, e, replace); err != nil {
+				return err
+			}
+		case e.Mode.IsRegular():
+			files = append(files, e)
+		default:
+			if err := placeLink(root, e, replace); err != nil {
+				return err
+			}
+		}
+	}
+	if err := placeFiles(ctx, from, root, files, replace); err != nil {
+		return err
+	}
+	for _, e := range slices.Backward(folders) {
+		if e.Mode.Perm() == 0o700 && !replace {
+			continue
+		}
+		if err := root.Chmod(e.Path, e.Mode.Perm()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func placeFolder(root *os.Root, e *Entry, replace bool) error {
+	err := root.Mkdir(e.Path, 0o700)
+	if errors.Is(err, fs.ErrNotExist) && replace {
+		err = root.MkdirAll(e.Path, 0o700)
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	st, err := root.Lstat(e.Path)
+	if err != nil {
+		return err
+	}
+	if st.IsDir() {
+		return root.Chmod(e.Path, 0o700)
+	}
+	if err := root.Remove(e.Path); err != nil {
+		return err
+	}
+	return root.Mkdir(e.Path, 0o700)
+}
+
+func placeLink(root *os.Root, e *Entry, replace bool) error {
+	if replace {
+		if err := makeRoom(root, e.Path); err != nil {
+			return err
+		}
+	}
+	return root.Symlink(e.Link, e.Path)
+}
+
+// makeRoom removes what stands in the place of a file or link, and makes the
+// folder that it will be in.
+func makeRoom(root *os.Root, p string) error {
+	if up := path.Dir(p); up != "." {
+		if err := root.MkdirAll(up, 0o755); err != nil {
+			return err
+		}
+	}
+	return root.RemoveAll(p)
+}
+
+// finish gives a file that is complete its mode and time.
+func finish(root *os.Root, name string, f *os.File, e *Entry) error {
+	if err := f.Chmod(e.Mode.Perm()); err != nil {
+		return err
+	}
+	t := time.Unix(0, e.ModTime)
+	return root.Chtimes(name, t, t)
+}

@@ -1,0 +1,262 @@
+package depot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Get gives the plain bytes of a chunk, verified.
+func (s *Store) Get(ctx context.Context, id ID) ([]byte, error) {
+	want, err := parse(id)
+	if err != nil {
+		return nil, err
+	}
+	var got []byte
+	err = s.getMany(ctx, []sum{want}, func(_ sum, plain []byte) error {
+		got = append(make([]byte, 0, len(plain)), plain...)
+		return nil
+	})
+	return got, err
+}
+
+// getMany calls give for each of ids, which are all different, in any order,
+// with its verified bytes, which are give's until it returns. If some cannot be
+// had the error, after the others were given, is an *absent.
+func (s *Store) getMany(ctx context.Context, ids []sum, give func(id sum, plain []byte) error) error {
+	want := make([]sum, 0, len(ids))
+	for _, id := range ids {
+		n, zero := id.isZeros()
+		switch {
+		case !zero:
+			want = append(want, id)
+		case n > maxChunk:
+			return fmt.Errorf("%d zero bytes are too many at once", n)
+		default:
+			if err := give(id, make([]byte, n)); err != nil {
+				return err
+			}
+		}
+	}
+	var buf []byte
+	return s.eachBlock(ctx, want, func(b *block, wanted map[sum]bool) error {
+		var err error
+		buf, err = b.each(buf, func(_ int, id sum, plain []byte) error {
+			if !wanted[id] {
+				return nil
+			}
+			if sumOf(plain) != id {
+				return fmt.Errorf("%w: the content of %s is not what its ID says", errBadBlock, id.id())
+			}
+			return give(id, plain)
+		})
+		return err
+	})
+}
+
+// absent is the error that says which chunks cannot be had.
+type absent struct {
+	missing, damaged []sum
+}
+
+func (a *absent) Error() string {
+	if len(a.damaged) > 0 {
+		return fmt.Sprintf("%v: %s%s", ErrDamaged, a.damaged[0].id(), others(len(a.damaged)-1))
+	}
+	return fmt.Sprintf("%v: %s%s", ErrMissing, a.missing[0].id(), others(len(a.missing)-1))
+}
+
+func others(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+func (a *absent) Is(target error) bool {
+	return target == ErrMissing && len(a.missing) > 0 || target == ErrDamaged && len(a.damaged) > 0
+}
+
+// eachBlock calls f for the blocks that hold ids, each with those that it was
+// read for, in the order in which they are first needed. A block that f finds
+// to be bad (errBadBlock) counts as damaged: it is dropped, and its chunks are
+// looked for once more elsewhere.
+func (s *Store) eachBlock(ctx context.Context, ids []sum, f func(b *block, wanted map[sum]bool) error) error {
+	r := blockReader{store: s, open: map[packName]*os.File{}}
+	defer r.close()
+	var damaged map[sum]bool
+	for try := 0; ; try++ {
+		again, bad, err := s.passBlocks(ctx, &r, ids, try, f)
+		if err != nil {
+			return err
+		}
+		for _, id := range bad {
+			if damaged == nil {
+				damaged = map[sum]bool{}
+			}
+			damaged[id] = true
+		}
+		ids = append(again, bad...)
+		if len(ids) == 0 {
+			return nil
+		}
+		if try > 0 && len(bad) == 0 {
+			break
+		}
+	}
+	a := &absent{}
+	for _, id := range ids {
+		if damaged[id] {
+			a.damaged = append(a.damaged, id)
+		} else {
+			a.missing = append(a.missing, id)
+		}
+	}
+	return a
+}
+
+// passBlocks goes through ids once: those that were not found, and those whose
+// block is damaged.
+func (s *Store) passBlocks(ctx context.Context, r *blockReader, ids []sum, try int,
+	f func(b *block, wanted map[sum]bool) error) (again, bad []sum, err error) {
+	s.mu.RLock()
+	loaded := s.loaded
+	s.mu.RUnlock()
+	if try > 0 || !loaded {
+		if err := s.renew(); err != nil {
+			return nil, nil, err
+		}
+	}
+	groups, again := s.group(ids)
+	for _, g := range groups {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		b, err := r.read(g)
+		if errors.Is(err, fs.ErrNotExist) {
+			// Collected, and perhaps moved, since it was looked up.
+			again = append(again, g.ids...)
+			continue
+		}
+		if err == nil {
+			err = f(b, g.wanted)
+		} else if errors.Is(err, unix.EIO) {
+			err = fmt.Errorf("%w: %w", errBadBlock, err)
+		}
+		if errors.Is(err, errBadBlock) {
+			s.dropBlock(g)
+			bad = append(bad, g.ids...)
+		} else if err != nil {
+			return nil, nil, err
+		}
+	}
+	return again, bad, nil
+}
+
+// blockGroup is a block and what is wanted of it.
+type blockGroup struct {
+	name   packName
+	at     place
+	ids    []sum
+	wanted map[sum]bool
+}
+
+// group puts ids together by the block that holds them.
+func (s *Store) group(ids []sum) (groups []*blockGroup, unknown []sum) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	byPlace := map[place]*blockGroup{}
+	for _, id := range ids {
+		p, ok := s.index.find(id)
+		if !ok {
+			unknown = append(unknown, id)
+			continue
+		}
+		g := byPlace[p]
+		if g == nil {
+			g = &blockGroup{name: s.packs[p.pack].name, at: p, wanted: map[sum]bool{}}
+			byPlace[p] = g
+			groups = append(groups, g)
+		}
+		g.ids = append(g.ids, id)
+		g.wanted[id] = true
+	}
+	return groups, unknown
+}
+
+// blockReader reads blocks, keeping packs open between two of them.
+type blockReader struct {
+	store *Store
+	open  map[packName]*os.File
+	buf   []byte
+}
+
+func (r *blockReader) close() {
+	for _, f := range r.open { // order-free: all are closed
+		f.Close() //nolint:errcheck // only read
+	}
+}
+
+// read reads a block and checks that it holds what is wanted. The block is
+// good until the next read.
+func (r *blockReader) read(g *blockGroup) (*block, error) {
+	f := r.open[g.name]
+	if f == nil {
+		var err error
+		if f, err = os.Open(packPath(r.store.dir, g.name)); err != nil {
+			return nil, fmt.Errorf("opening a pack: %w", err)
+		}
+		r.open[g.name] = f
+	}
+	if cap(r.buf) < int(g.at.size) {
+		r.buf = make([]byte, max(int(g.at.size), maxBlock))
+	}
+	raw := r.buf[:g.at.size]
+	if _, err := f.ReadAt(raw, int64(g.at.off)); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%w: the pack ends before it", errBadBlock)
+		}
+		return nil, fmt.Errorf("reading a pack: %w", err)
+	}
+	b, err := parseBlock(raw)
+	if err != nil {
+		return nil, err
+	}
+	has := 0
+	for i := range b.count {
+		if g.wanted[b.id(i)] {
+			has++
+		}
+	}
+	if has < len(g.ids) {
+		return nil, fmt.Errorf("%w: it holds other chunks than the index says", errBadBlock)
+	}
+	return b, nil
+}
+
+// dropBlock sees to it that a damaged block counts as missing from now on, here
+// and in every other process, so that the next push heals it. Where that cannot
+// be written down, on a full disk, the next reader finds the damage again.
+func (s *Store) dropBlock(g *blockGroup) {
+	_, took, leave, err := s.gate.shut()
+	if err == nil {
+		defer leave()
+		dead := appendRecord(nil, record{kind: recordDead, off: g.at.off})
+		if _, err = os.Stat(packPath(s.dir, g.name)); err == nil {
+			err = appendIndex(indexPath(s.dir, g.name), dead)
+		}
+		if err == nil {
+			took() //nolint:errcheck // see above
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number, ok := s.numbers[g.name]; ok {
+		s.index.drop(func(p place) bool { return p.pack == number && p.off == g.at.off })
+	}
+}

@@ -1,0 +1,216 @@
+package depot
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+)
+
+// Handler serves s to Clients. It looks at the last element of the path only,
+// so it may be mounted anywhere, with or without http.StripPrefix.
+func Handler(s *Store) http.Handler {
+	h := &handler{s}
+	verbs := map[string]func(http.ResponseWriter, *http.Request) error{
+		"missing": h.missing, "put": h.put, "get": h.get, "sync": h.sync,
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		verb := verbs[path.Base(r.URL.Path)]
+		if verb == nil {
+			http.NotFound(w, r)
+			return
+		}
+		if r.Method != http.MethodPost {
+			w.Header().Set("Allow", http.MethodPost)
+			http.Error(w, "only POST", http.StatusMethodNotAllowed)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxPutBody)
+		if err := verb(w, r); err != nil {
+			http.Error(w, err.Error(), statusOf(err))
+		}
+	})
+}
+
+type handler struct{ s *Store }
+
+func (h *handler) missing(w http.ResponseWriter, r *http.Request) error {
+	ids, err := readIDs(r.Body)
+	if err != nil {
+		return err
+	}
+	gone, err := h.s.missing(r.Context(), ids)
+	if err != nil {
+		return err
+	}
+	b := make([]byte, 0, 4*len(gone))
+	for _, i := range gone {
+		b = binary.LittleEndian.AppendUint32(b, uint32(i))
+	}
+	answer(w, b)
+	return nil
+}
+
+func answer(w http.ResponseWriter, b []byte) {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Write(b) //nolint:errcheck // whoever asked has gone, and asks again
+}
+
+func (h *handler) sync(w http.ResponseWriter, r *http.Request) error {
+	if err := h.s.Sync(r.Context()); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// put takes in blocks as they come, a megabyte at a time, so that what arrived
+// before a cut stays.
+func (h *handler) put(w http.ResponseWriter, r *http.Request) error {
+	const group = 1 << 20
+	in := bufio.NewReaderSize(r.Body, 64<<10)
+	var raw, buf, plain []byte
+	var ends []int
+	flush := func() error {
+		err := h.putRaw(r, raw, ends)
+		raw, ends = raw[:0], ends[:0]
+		return err
+	}
+	for {
+		b, used, err := readBlock(in, buf)
+		buf = used
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			plain, err = b.verify(plain)
+		}
+		if err != nil {
+			return errors.Join(err, flush())
+		}
+		raw = append(raw, b.raw...)
+		ends = append(ends, len(raw))
+		if len(raw) >= group {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (h *handler) putRaw(r *http.Request, raw []byte, ends []int) error {
+	if len(ends) == 0 {
+		return nil
+	}
+	blocks := make([]*block, len(ends))
+	from := 0
+	for i, to := range ends {
+		var err error
+		if blocks[i], err = parseBlock(raw[from:to:to]); err != nil {
+			return err
+		}
+		from = to
+	}
+	return h.s.putBlocks(r.Context(), raw, blocks)
+}
+
+// get sends blocks as they lie on the disk, where most of a block is wanted,
+// and else new blocks of what is.
+func (h *handler) get(w http.ResponseWriter, r *http.Request) error {
+	ids, err := readIDs(r.Body)
+	if err != nil {
+		return err
+	}
+	ids = distinct(ids)
+	w.Header().Set("Content-Type", "application/octet-stream")
+	out := bufio.NewWriterSize(w, 256<<10)
+	p := picker{out: out}
+	sent := false
+	err = h.s.eachBlock(r.Context(), ids, func(b *block, wanted map[sum]bool) error {
+		sent = true
+		return p.block(b, wanted)
+	})
+	if err == nil || errors.As(err, new(*absent)) {
+		if more := p.flush(); more != nil {
+			err = more
+		}
+	}
+	var a *absent
+	switch {
+	case err == nil:
+	case errors.As(err, &a):
+		out.Write(appendList(nil, listMissing, a.missing))
+		out.Write(appendList(nil, listDamaged, a.damaged))
+	case sent:
+		// Too late for a status: the answer ends without its end mark.
+		panic(http.ErrAbortHandler)
+	default:
+		return err
+	}
+	out.WriteString(endMark)
+	if err := out.Flush(); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// picker sends what is wanted of blocks.
+type picker struct {
+	out    *bufio.Writer
+	chunks []chunk
+	size   int
+	buf    []byte
+	raw    []byte
+}
+
+// block sends a block, or keeps the chunks wanted of it for one of their own.
+func (p *picker) block(b *block, wanted map[sum]bool) error {
+	size := 0
+	for i := range b.count {
+		if wanted[b.id(i)] {
+			size += b.len(i)
+		}
+	}
+	if 2*size >= b.plain {
+		_, err := p.out.Write(b.raw)
+		return err
+	}
+	var err error
+	p.buf, err = b.each(p.buf, func(_ int, id sum, plain []byte) error {
+		if !wanted[id] {
+			return nil
+		}
+		if sumOf(plain) != id {
+			return fmt.Errorf("%w: the content of %s is not what its ID says", errBadBlock, id.id())
+		}
+		if p.size > 0 && (p.size+len(plain) > maxBlock || len(p.chunks) == maxCount) {
+			if err := p.flush(); err != nil {
+				return err
+			}
+		}
+		p.chunks = append(p.chunks, chunk{id, bytes.Clone(plain)})
+		p.size += len(plain)
+		return nil
+	})
+	return err
+}
+
+// flush sends the chunks kept.
+func (p *picker) flush() error {
+	if len(p.chunks) == 0 {
+		return nil
+	}
+	p.raw = encodeBlock(p.raw[:0], p.chunks, nil)
+	p.chunks, p.size = p.chunks[:0], 0
+	_, err := p.out.Write(p.raw)
+	return err
+}

@@ -1,0 +1,88 @@
+package depot
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/zeebo/blake3"
+)
+
+// sum is an ID in 32 bytes.
+type sum [32]byte
+
+// maxChunk bounds the plain bytes of one chunk, and so what a peer can make us
+// hold in memory.
+const maxChunk = 1 << 20
+
+func sumOf(plain []byte) sum { return blake3.Sum256(plain) }
+
+// IDOf is the ID of a chunk with these plain bytes.
+func IDOf(plain []byte) ID { return sumOf(plain).id() }
+
+func (s sum) id() ID { return ID(hex.EncodeToString(s[:])) }
+
+// parse reads an ID, and is strict: what names a chunk also names it in every
+// other depot.
+func parse(id ID) (sum, error) {
+	var s sum
+	if len(id) != 2*len(s) {
+		return s, fmt.Errorf("%q is no ID: want %d hexadecimal digits", clip(string(id)), 2*len(s))
+	}
+	for i := range s {
+		hi, lo := nibble(id[2*i]), nibble(id[2*i+1])
+		if hi > 15 || lo > 15 {
+			return s, fmt.Errorf("%q is no ID: want %d hexadecimal digits", clip(string(id)), 2*len(s))
+		}
+		s[i] = hi<<4 | lo
+	}
+	return s, nil
+}
+
+func nibble(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10
+	}
+	return 255
+}
+
+func parseAll(ids []ID) ([]sum, error) {
+	sums := make([]sum, len(ids))
+	for i, id := range ids {
+		s, err := parse(id)
+		if err != nil {
+			return nil, err
+		}
+		sums[i] = s
+	}
+	return sums, nil
+}
+
+// clip keeps a wrong value short in a message.
+func clip(s string) string {
+	const most = 80
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
+
+// zeros names n zero bytes. No hash begins with 24 zero bytes in practice, so
+// such a name is free.
+func zeros(n int64) sum {
+	var s sum
+	binary.BigEndian.PutUint64(s[24:], uint64(n))
+	return s
+}
+
+// isZeros reports whether s names zero bytes, and how many.
+func (s sum) isZeros() (int64, bool) {
+	if [24]byte(s[:24]) != [24]byte{} {
+		return 0, false
+	}
+	n := int64(binary.BigEndian.Uint64(s[24:]))
+	return n, n > 0
+}

@@ -1,0 +1,126 @@
+package depot
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+)
+
+// load reads the indexes of all packs anew. The caller is inside the gate and
+// holds writing and mu.
+func (s *Store) load(generation uint64) error {
+	s.index = newIndex()
+	s.packs, s.numbers = nil, map[packName]uint32{}
+	s.loaded = false
+	names, err := s.list()
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if err := s.loadPack(s.number(n)); err != nil {
+			return err
+		}
+	}
+	s.loadPending()
+	s.loaded, s.generation = true, generation
+	return nil
+}
+
+// loadPending takes in what this process wrote and has not made durable yet.
+func (s *Store) loadPending() {
+	for _, w := range append(s.full[:len(s.full):len(s.full)], s.writer) {
+		if w == nil {
+			continue
+		}
+		number := s.number(w.name)
+		s.packs[number].ours = true
+		for _, r := range parseIndex(w.pending).blocks {
+			if !s.packs[number].dead[r.off] {
+				s.index.add(place{number, r.off, r.size}, r.ids, false)
+			}
+		}
+	}
+}
+
+// loadPack takes in what the index of a pack says that was not read yet.
+func (s *Store) loadPack(number uint32) error {
+	p := s.packs[number]
+	f, err := os.Open(indexPath(s.dir, p.name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing in it is durable yet
+	}
+	if err != nil {
+		return fmt.Errorf("reading the index of a pack: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	st, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("reading the index of a pack: %w", err)
+	}
+	if st.Size() <= p.read {
+		return nil
+	}
+	b := make([]byte, st.Size()-p.read)
+	if _, err := f.ReadAt(b, p.read); err != nil {
+		return fmt.Errorf("reading the index of a pack: %w", err)
+	}
+	said := parseIndex(b)
+	p.read += said.good
+	p.sealed = p.sealed || said.sealed
+	if len(said.dead) > 0 {
+		if p.dead == nil {
+			p.dead = map[uint32]bool{}
+		}
+		maps.Copy(p.dead, said.dead)
+		s.index.drop(func(at place) bool { return at.pack == number && p.dead[at.off] })
+	}
+	for _, r := range said.blocks {
+		if !p.dead[r.off] {
+			s.index.add(place{number, r.off, r.size}, r.ids, false)
+		}
+	}
+	return nil
+}
+
+// renew brings the index up to date for who is not inside the gate and relies
+// on nothing.
+func (s *Store) renew() error {
+	generation, leave, err := s.gate.pass()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.mu.Lock()
+	if s.loaded && s.generation == generation {
+		s.mu.Unlock()
+		_, err := s.refresh()
+		return err
+	}
+	defer s.mu.Unlock()
+	return s.load(generation)
+}
+
+// refresh takes in what other processes added, and reports whether there was
+// something. The index is loaded.
+func (s *Store) refresh() (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names, err := s.list()
+	if err != nil {
+		return false, err
+	}
+	before := len(s.index.places)
+	for _, n := range names {
+		number := s.number(n)
+		if p := s.packs[number]; !p.sealed && !p.ours {
+			if err := s.loadPack(number); err != nil {
+				return false, err
+			}
+		}
+	}
+	return len(s.index.places) > before, nil
+}

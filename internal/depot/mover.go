@@ -1,0 +1,97 @@
+package depot
+
+import "bytes"
+
+// mover writes blocks, or the chunks of them that live, to the pack that is
+// open for writing.
+type mover struct {
+	w      *sweeper
+	raw    []byte
+	ends   []int
+	used   []bool // by a push, which must hear nothing of the move
+	chunks []chunk
+	size   int // plain bytes of chunks
+	buf    []byte
+	moved  int64
+}
+
+// whole takes a block of which everything lives.
+func (m *mover) whole(b *block, used bool) error {
+	m.raw = append(m.raw, b.raw...)
+	return m.added(used)
+}
+
+func (m *mover) added(used bool) error {
+	m.ends = append(m.ends, len(m.raw))
+	m.used = append(m.used, used)
+	if len(m.raw) >= batchBytes {
+		return m.write()
+	}
+	return nil
+}
+
+// parts takes those chunks of a block that live, to be put into blocks with
+// others.
+func (m *mover) parts(b *block) error {
+	var err error
+	m.buf, err = b.each(m.buf, func(_ int, id sum, plain []byte) error {
+		if !m.w.live[id.key()] || sumOf(plain) != id {
+			return nil
+		}
+		if m.size > 0 && (m.size+len(plain) > maxBlock || len(m.chunks) == maxCount) {
+			if err := m.encode(); err != nil {
+				return err
+			}
+		}
+		m.chunks = append(m.chunks, chunk{id, bytes.Clone(plain)})
+		m.size += len(plain)
+		return nil
+	})
+	return err
+}
+
+// encode makes a block of the chunks taken so far.
+func (m *mover) encode() error {
+	if len(m.chunks) == 0 {
+		return nil
+	}
+	m.raw = encodeBlock(m.raw, m.chunks, nil)
+	m.chunks, m.size = m.chunks[:0], 0
+	return m.added(false)
+}
+
+// write writes the blocks taken so far.
+func (m *mover) write() error {
+	if len(m.ends) == 0 {
+		return nil
+	}
+	blocks := make([]*block, len(m.ends))
+	from := 0
+	for i, to := range m.ends {
+		var err error
+		if blocks[i], err = parseBlock(m.raw[from:to:to]); err != nil {
+			return err
+		}
+		from = to
+	}
+	records, name, err := m.w.s.append(m.raw, blocks, true)
+	if err != nil {
+		return err
+	}
+	var again []touchedBlock
+	for i, r := range records {
+		if m.used[i] {
+			again = append(again, touchedBlock{name, r.off})
+		}
+	}
+	m.moved += int64(len(m.raw))
+	m.raw, m.ends, m.used = m.raw[:0], m.ends[:0], m.used[:0]
+	return m.w.s.touch.touch(again)
+}
+
+func (m *mover) flush() error {
+	if err := m.encode(); err != nil {
+		return err
+	}
+	return m.write()
+}

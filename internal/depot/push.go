@@ -1,0 +1,136 @@
+package depot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+)
+
+// Push brings what dir holds into to, and the tree that lists it. When it
+// returns, all of it is durable. What an earlier push brought, even one that was
+// cut off, is not sent again.
+func Push(ctx context.Context, dir string, to Sink, opt PushOptions) (ID, *Tree, Stats, error) {
+	fail := func(err error) (ID, *Tree, Stats, error) {
+		return "", nil, Stats{}, fmt.Errorf("sending %s: %w", dir, err)
+	}
+	var skip func(string, bool) bool
+	if g := newIgnorer(dir, opt); g != nil {
+		skip = g.skip
+	}
+	list, skipped, err := walk(dir, skip, opt.Limit)
+	if err != nil {
+		return fail(err)
+	}
+	known := readCache(opt.Cache)
+	files := make([]*source, len(list))
+	for i := range list {
+		files[i] = &source{found: list[i], path: filepath.Join(dir, list[i].Path), watch: opt.Cache != ""}
+		if c, ok := known[list[i].Path]; ok && list[i].Mode.IsRegular() && c.Stamp == list[i].stamp {
+			files[i].chunks, files[i].known, files[i].trusted = c.sums(), true, true
+		}
+	}
+	id, tree, stats, err := push(ctx, files, to)
+	if err != nil {
+		return fail(err)
+	}
+	stats.Skipped = skipped
+	writeCache(opt.Cache, files)
+	return id, tree, stats, nil
+}
+
+// source is one entry of the tree to be, and where its content is.
+type source struct {
+	found
+	path   string // of the file to read, which is not always the one in the tree
+	offset int64  // of the content in that file
+	chunks []sum  // of what it holds, if known
+	known  bool
+	live   bool // the file may have changed since it was looked at, and then is of no use
+	watch  bool // find out whether the stamp will tell the next change
+	// trusted: it will.
+	trusted bool
+}
+
+// longPush is the time after which a push makes sure that the depot still has
+// what it said it had. Collect must spare what was touched within that time.
+const longPush = 10 * time.Minute
+
+// push brings files into to, and their tree.
+func push(ctx context.Context, files []*source, to Sink) (ID, *Tree, Stats, error) {
+	begun := sinceBoot()
+	p := &pusher{to: blockSinkOf(to), seen: map[sum]bool{}}
+	if err := p.all(ctx, files); err != nil {
+		return "", nil, Stats{}, err
+	}
+	for try := 0; sinceBoot()-begun > longPush; try++ {
+		begun = sinceBoot()
+		lost, err := p.recheck(ctx, files)
+		if err != nil {
+			return "", nil, Stats{}, err
+		}
+		if lost == 0 {
+			break
+		}
+		if try == 3 {
+			return "", nil, Stats{}, errors.New("the depot forgets chunks faster than they can be sent")
+		}
+		if err := p.all(ctx, files); err != nil {
+			return "", nil, Stats{}, err
+		}
+	}
+	tree := &Tree{Entries: make([]Entry, len(files))}
+	for i, f := range files {
+		tree.Entries[i] = f.Entry
+		if len(f.chunks) > 0 {
+			tree.Entries[i].Chunks = make([]ID, len(f.chunks))
+		}
+		for k, c := range f.chunks {
+			tree.Entries[i].Chunks[k] = c.id()
+		}
+		p.stats.Chunks += len(f.chunks)
+		p.stats.Bytes += f.Size
+		if f.Mode.IsRegular() {
+			p.stats.Files++
+		}
+	}
+	id, err := p.tree(ctx, tree)
+	if err != nil {
+		return "", nil, Stats{}, err
+	}
+	return id, tree, p.stats, to.Sync(ctx)
+}
+
+// tree sends the tree itself, its root last: who has the root has been sent
+// everything.
+func (p *pusher) tree(ctx context.Context, t *Tree) (ID, error) {
+	chunks, err := treeChunks(t)
+	if err != nil {
+		return "", err
+	}
+	b := batch{pusher: p}
+	for _, c := range chunks {
+		if err := b.add(ctx, c.id, c.plain); err != nil {
+			return "", err
+		}
+	}
+	return chunks[len(chunks)-1].id.id(), b.flush(ctx)
+}
+
+// recheck asks once more for all chunks of files, and makes unknown what the
+// depot has lost since.
+func (p *pusher) recheck(ctx context.Context, files []*source) (lost int, err error) {
+	for _, f := range files {
+		f.known = true
+	}
+	gone, err := p.confirm(ctx, files)
+	if err != nil {
+		return 0, err
+	}
+	clear(p.seen)
+	for _, f := range gone {
+		f.known, f.chunks = false, nil
+	}
+	return len(gone), nil
+}

@@ -1,0 +1,110 @@
+package depot
+
+import "io"
+
+// runReader reads a piece of a file, which begins at a page, and stops at runs
+// of zero pages that are long enough to be chunks of their own.
+type runReader struct {
+	f        io.ReaderAt
+	holes    *holeMap
+	off, end int64  // what was not read yet
+	buf      []byte // whole pages
+	have     []byte // read and not given yet
+	data     int    // of have, what is to be given before the next run
+}
+
+func (r *runReader) reset(f io.ReaderAt, off, n int64, holes *holeMap, buf []byte) {
+	*r = runReader{f: f, holes: holes, off: off, end: off + n, buf: buf}
+}
+
+// next gives the length of the run of zeros that begins here, 0 if none does,
+// and whether there is something behind it. What Read gave is behind us.
+func (r *runReader) next() (zero int64, more bool, err error) {
+	if err := r.fill(zeroRun); err != nil {
+		return 0, false, err
+	}
+	k := zeroPages(r.have)
+	if k < zeroRun {
+		return 0, len(r.have) > 0, nil
+	}
+	for {
+		zero += int64(k)
+		r.have = r.have[k:]
+		if len(r.have) > 0 || r.off == r.end {
+			return zero, len(r.have) > 0, nil
+		}
+		to := r.holes.zeroUntil(r.off, r.end)
+		if to < r.end {
+			to = r.off + (to-r.off)/pageSize*pageSize
+		}
+		zero += to - r.off
+		r.off = to
+		if err := r.fill(pageSize); err != nil {
+			return 0, false, err
+		}
+		k = zeroPages(r.have)
+	}
+}
+
+// Read reads up to the next run of zeros and is at its end there.
+func (r *runReader) Read(p []byte) (int, error) {
+	if r.data == 0 {
+		if err := r.scan(); err != nil {
+			return 0, err
+		}
+		if r.data == 0 {
+			return 0, io.EOF
+		}
+	}
+	n := copy(p, r.have[:r.data])
+	r.have = r.have[n:]
+	r.data -= n
+	return n, nil
+}
+
+// scan finds how much comes before the next run. What is left stands at the
+// beginning of a page.
+func (r *runReader) scan() error {
+	if err := r.fill(zeroRun + pageSize); err != nil {
+		return err
+	}
+	i := 0
+	for i < len(r.have) {
+		k := zeroPages(r.have[i:])
+		if k >= zeroRun || k > 0 && i+k == len(r.have) && r.off < r.end {
+			break // a run, or what may become one
+		}
+		i += max(k, min(pageSize, len(r.have)-i))
+	}
+	r.data = i
+	return nil
+}
+
+// fill sees to it that at least n bytes, or all there are, have been read.
+func (r *runReader) fill(n int) error {
+	if len(r.have) >= n || r.off == r.end {
+		return nil
+	}
+	kept := copy(r.buf, r.have)
+	read := int(min(int64(len(r.buf)-kept), r.end-r.off))
+	if err := r.holes.readAt(r.f, r.buf[kept:kept+read], r.off); err != nil {
+		return err
+	}
+	r.off += int64(read)
+	r.have = r.buf[:kept+read]
+	return nil
+}
+
+// zeroPages is the length of the run of zero pages at the front of b; the last
+// page may be short.
+func zeroPages(b []byte) int {
+	n := 0
+	for n < len(b) {
+		page := b[n:min(n+pageSize, len(b))]
+		if !allZero(page) {
+			break
+		}
+		n += len(page)
+	}
+	return n
+}

@@ -1,0 +1,220 @@
+package depot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Shot is what a folder held at one moment.
+type Shot struct {
+	files   []source // as they were found; the content of some is in copies
+	skipped []string
+
+	mu    sync.Mutex
+	known map[string]content
+}
+
+// content is what is known of a file: while it has this stamp it holds these
+// chunks.
+type content struct {
+	stamp  stamp
+	chunks []sum
+}
+
+// Snapshot copies what changed in dir since prev into the folder into, which
+// it makes, and remembers the rest. It is meant for the time while a program
+// stands still, so that where nothing changed it only looks at every file from
+// outside. The shot can be pushed when the program runs again; into must stay
+// until that has succeeded. prev, an earlier shot of the same folder that was
+// pushed, may be nil, and is of no use if it was not pushed.
+//
+// A file that somebody has open for writing, or that changed less than two
+// seconds before, is copied next time whatever it looks like, since it may
+// change in ways that do not show.
+func Snapshot(dir, into string, prev *Shot) (*Shot, error) {
+	now := wallClock()
+	if err := os.MkdirAll(into, 0o700); err != nil {
+		return nil, fmt.Errorf("taking a snapshot: %w", err)
+	}
+	list, skipped, err := walk(dir, nil, Limit{})
+	if err != nil {
+		return nil, fmt.Errorf("taking a snapshot: %w", err)
+	}
+	shot := &Shot{files: make([]source, len(list)), skipped: skipped, known: map[string]content{}}
+	known := prev.contents()
+	var changed []*source
+	for i := range list {
+		f := &shot.files[i]
+		*f = source{found: list[i], path: filepath.Join(dir, list[i].Path)}
+		if !f.Mode.IsRegular() || f.Size == 0 {
+			continue
+		}
+		if c, ok := known[f.Path]; ok && c.stamp == f.stamp {
+			f.chunks, f.known, f.live, f.trusted = c.chunks, true, true, true
+			shot.known[f.Path] = c
+		} else {
+			changed = append(changed, f)
+		}
+	}
+	if err := copyAll(changed, into, now); err != nil {
+		return nil, fmt.Errorf("taking a snapshot: %w", err)
+	}
+	shot.files = slices.DeleteFunc(shot.files, func(f source) bool { return f.path == "" })
+	return shot, nil
+}
+
+// contents is what a shot knows; nothing if there is none.
+func (s *Shot) contents() map[string]content {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known
+}
+
+// Push brings the shot into to, like Push of a folder. If the depot lost a file
+// that was not copied, and that has changed since, it fails with ErrMissing; a
+// Snapshot that follows this one then copies that file.
+func (s *Shot) Push(ctx context.Context, to Sink) (ID, *Tree, Stats, error) {
+	before := s.contents()
+	files := make([]*source, len(s.files))
+	for i := range s.files {
+		f := s.files[i]
+		if c, ok := before[f.Path]; ok && !f.live {
+			f.chunks, f.known = c.chunks, true // pushed before
+		}
+		files[i] = &f
+	}
+	id, tree, stats, err := push(ctx, files, to)
+	known := map[string]content{}
+	for _, f := range files {
+		if f.known && f.trusted && f.Mode.IsRegular() {
+			known[f.Path] = content{f.stamp, f.chunks}
+		}
+	}
+	s.mu.Lock()
+	s.known = known
+	s.mu.Unlock()
+	if err != nil {
+		return "", nil, Stats{}, fmt.Errorf("sending a snapshot: %w", err)
+	}
+	stats.Skipped = s.skipped
+	return id, tree, stats, nil
+}
+
+// copyAll copies files into the folder into and notes there where their
+// content is now. What vanished has no path.
+func copyAll(files []*source, into string, now time.Time) error {
+	tasks := make(chan *source)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var first error
+	failed := make(chan struct{})
+	for i := range min(workers(), len(files)) {
+		wg.Go(func() {
+			c := copier{into: into, name: strconv.Itoa(i), now: now}
+			err := c.all(tasks)
+			if err = errors.Join(err, c.close()); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				if first == nil {
+					first = err
+					close(failed)
+				}
+			}
+		})
+	}
+	func() {
+		defer close(tasks)
+		for _, f := range files {
+			select {
+			case tasks <- f:
+			case <-failed:
+				return
+			}
+		}
+	}()
+	wg.Wait()
+	return first
+}
+
+// copier copies files, small ones one after another into one file.
+type copier struct {
+	into, name string
+	now        time.Time
+	spool      *os.File
+	end        int64
+	buf        []byte
+	n          int
+}
+
+// smallFile is the size up to which files are copied into one.
+const smallFile = 1 << 20
+
+func (c *copier) all(files <-chan *source) error {
+	for f := range files {
+		if err := c.copy(f); err != nil {
+			return fmt.Errorf("copying %s: %w", f.path, err)
+		}
+	}
+	return nil
+}
+
+func (c *copier) copy(f *source) error {
+	in, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		f.path = ""
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // only read
+	f.trusted = f.stamp.settled(c.now) && quiet(int(in.Fd()))
+	if f.Size > smallFile {
+		return c.large(f, in)
+	}
+	if c.spool == nil {
+		if c.spool, err = os.OpenFile(filepath.Join(c.into, c.name+".small"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+			return err
+		}
+		c.buf = make([]byte, smallFile)
+	}
+	b := c.buf[:f.Size]
+	if _, err := in.ReadAt(b, 0); err != nil {
+		return err
+	}
+	if _, err := c.spool.WriteAt(b, c.end); err != nil {
+		return err
+	}
+	f.path, f.offset = c.spool.Name(), c.end
+	c.end += f.Size
+	return nil
+}
+
+func (c *copier) large(f *source, in *os.File) error {
+	c.n++
+	out, err := os.OpenFile(filepath.Join(c.into, fmt.Sprintf("%s.%d", c.name, c.n)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = copyFile(out, in, f.Size, f.blocks)
+	f.path = out.Name()
+	return errors.Join(err, out.Close())
+}
+
+func (c *copier) close() error {
+	if c.spool == nil {
+		return nil
+	}
+	return c.spool.Close()
+}

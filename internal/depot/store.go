@@ -1,0 +1,430 @@
+package depot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Store is a depot on disk. Several processes may use one folder at once. A
+// process that is killed leaves every chunk whole or not there at all.
+type Store struct {
+	dir   string // of the packs
+	gate  gate
+	touch toucher
+
+	// Locks are taken in this order: gate, syncing, writing, mu.
+
+	syncing sync.Mutex // held by the one who makes things durable
+	writing sync.Mutex // for the writers
+	writer  *packWriter
+	full    []*packWriter // not yet made durable and sealed
+	closed  bool
+	write   func(*os.File, []byte, int64) (int, error) // for tests
+
+	mu         sync.RWMutex // for all below
+	ready      bool         // packs of dead writers were taken over
+	loaded     bool
+	generation uint64
+	index      *index
+	packs      []*pack
+	numbers    map[packName]uint32
+}
+
+// pack is a pack as readers know it.
+type pack struct {
+	name   packName
+	read   int64 // bytes of its index that have been taken in
+	sealed bool
+	dead   map[uint32]bool // offsets of damaged blocks
+	ours   bool            // this process writes it, so the index in memory is ahead
+}
+
+var errClosed = errors.New("the depot is closed")
+
+// Open opens the depot in dir, which it makes if need be.
+func Open(dir string) (*Store, error) {
+	s := &Store{
+		dir:   filepath.Join(dir, "packs"),
+		gate:  gate{path: filepath.Join(dir, "gate")},
+		touch: toucher{dir: filepath.Join(dir, "touched"), now: sinceBoot, boot: thisBoot()},
+	}
+	for _, d := range []string{s.dir, s.touch.dir} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, fmt.Errorf("opening the depot: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Close ends the use of the store. What was not synced may be lost.
+func (s *Store) Close() error {
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	errs := []error{s.touch.close()}
+	for _, w := range s.full {
+		errs = append(errs, w.f.Close())
+	}
+	if s.writer != nil {
+		errs = append(errs, s.writer.f.Close())
+	}
+	s.full, s.writer = nil, nil
+	return errors.Join(errs...)
+}
+
+// Missing says which of ids are not there. The others stay until a push that
+// relies on them had its time; see Collect.
+func (s *Store) Missing(ctx context.Context, ids []ID) ([]ID, error) {
+	sums, err := parseAll(ids)
+	if err != nil {
+		return nil, err
+	}
+	gone, err := s.missing(ctx, sums)
+	if err != nil {
+		return nil, err
+	}
+	missing := make([]ID, len(gone))
+	for i, n := range gone {
+		missing[i] = ids[n]
+	}
+	return missing, nil
+}
+
+// missing gives the positions in ids of those that are not there.
+func (s *Store) missing(ctx context.Context, ids []sum) ([]int, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	generation, leave, err := s.gate.pass()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := s.prepare(generation); err != nil {
+		return nil, err
+	}
+	gone, found := s.look(ids)
+	if len(gone) > 0 {
+		// Another process may have brought it.
+		if grown, err := s.refresh(); err != nil {
+			return nil, err
+		} else if grown {
+			gone, found = s.look(ids)
+		}
+	}
+	return gone, s.touch.touch(found)
+}
+
+// look looks for ids: the positions of those that are not there, and the
+// blocks of the others.
+func (s *Store) look(ids []sum) (gone []int, found []touchedBlock) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	seen := map[place]bool{}
+	var last place // neighbours are mostly in the same block
+	for i, id := range ids {
+		if _, zero := id.isZeros(); zero {
+			continue
+		}
+		p, ok := s.index.find(id)
+		switch {
+		case !ok:
+			gone = append(gone, i)
+		case p != last && !seen[p]:
+			seen[p] = true
+			found = append(found, touchedBlock{s.packs[p.pack].name, p.off})
+		}
+		if ok {
+			last = p
+		}
+	}
+	return gone, found
+}
+
+// Put adds a chunk.
+func (s *Store) Put(ctx context.Context, id ID, plain []byte) error {
+	raw, b, err := encodeOne(id, plain)
+	if err != nil {
+		return err
+	}
+	return s.putBlocks(ctx, raw, []*block{b})
+}
+
+// encodeOne makes a block of a chunk that somebody else named.
+func encodeOne(id ID, plain []byte) ([]byte, *block, error) {
+	want, err := parse(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(plain) > maxChunk {
+		return nil, nil, fmt.Errorf("a chunk of %d bytes; the depot takes at most %d", len(plain), maxChunk)
+	}
+	if sumOf(plain) != want {
+		return nil, nil, fmt.Errorf("%w: the content of %s is not what its ID says", ErrDamaged, id)
+	}
+	raw := encodeBlock(nil, []chunk{{want, plain}}, nil)
+	b, err := parseBlock(raw)
+	return raw, b, err
+}
+
+// putBlocks adds blocks whose content was verified; raw is all of them, one
+// after another.
+func (s *Store) putBlocks(ctx context.Context, raw []byte, blocks []*block) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	generation, leave, err := s.gate.pass()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := s.prepare(generation); err != nil {
+		return err
+	}
+	records, name, err := s.append(raw, blocks, false)
+	if err != nil {
+		return err
+	}
+	return s.touch.touch(touched(name, records))
+}
+
+func touched(name packName, records []record) []touchedBlock {
+	list := make([]touchedBlock, len(records))
+	for i, r := range records {
+		list[i] = touchedBlock{name, r.off}
+	}
+	return list
+}
+
+// append writes blocks to the pack of this process and takes them into the
+// index; with replace even those chunks that are elsewhere already.
+func (s *Store) append(raw []byte, blocks []*block, replace bool) ([]record, packName, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.closed {
+		return nil, packName{}, errClosed
+	}
+	if s.writer != nil && !s.writer.room(len(raw)) {
+		s.full = append(s.full, s.writer)
+		s.writer = nil
+	}
+	if s.writer == nil {
+		w, err := createPack(s.dir)
+		if err != nil {
+			return nil, packName{}, err
+		}
+		s.writer = w
+	}
+	s.writer.write = s.write
+	records, err := s.writer.add(raw, blocks)
+	if err != nil {
+		return nil, packName{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	number := s.number(s.writer.name)
+	s.packs[number].ours = true
+	for _, r := range records {
+		s.index.add(place{number, r.off, r.size}, r.ids, replace)
+	}
+	return records, s.writer.name, nil
+}
+
+// Sync makes durable all that was put before. It costs nothing if nothing was.
+func (s *Store) Sync(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
+	s.writing.Lock()
+	full, open := s.full, s.writer
+	s.writing.Unlock()
+	var errs []error
+	for _, w := range full {
+		errs = append(errs, s.syncPack(w, true))
+	}
+	if open != nil {
+		errs = append(errs, s.syncPack(open, false))
+	}
+	return errors.Join(errs...)
+}
+
+// syncPack makes durable what a pack holds; others may go on writing to it
+// meanwhile. With seal nothing is added to it any more.
+func (s *Store) syncPack(w *packWriter, seal bool) error {
+	s.writing.Lock()
+	pending := w.pending
+	s.writing.Unlock()
+	if len(pending) > 0 {
+		if err := w.flush(); err != nil {
+			s.abandon(w)
+			return err
+		}
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if len(pending) > 0 {
+		if err := w.note(pending); err != nil {
+			return err
+		}
+	}
+	if !seal {
+		return nil
+	}
+	if err := w.seal(); err != nil {
+		return err
+	}
+	s.forget(w)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.packs[s.number(w.name)]
+	p.ours, p.sealed = false, true
+	return nil
+}
+
+// forget takes w from the list of those that this process writes. The caller
+// holds writing.
+func (s *Store) forget(w *packWriter) {
+	if s.writer == w {
+		s.writer = nil
+	}
+	s.full = slices.DeleteFunc(slices.Clone(s.full), func(f *packWriter) bool { return f == w })
+}
+
+// abandon forgets what a pack holds that could not be made durable: the disk
+// has dropped it, and a second try would be told that all is well.
+func (s *Store) abandon(w *packWriter) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.forget(w)
+	w.f.Close() //nolint:errcheck // it is given up
+	lost := map[uint32]bool{}
+	for _, r := range parseIndex(w.pending).blocks {
+		lost[r.off] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	number := s.number(w.name)
+	s.packs[number].ours = false
+	s.index.drop(func(p place) bool { return p.pack == number && lost[p.off] })
+}
+
+// prepare makes the index ready for who relies on chunks or adds some: as new
+// as the generation, and with what dead writers left. The caller is inside the
+// gate.
+func (s *Store) prepare(generation uint64) error {
+	s.mu.RLock()
+	fresh := s.ready && s.loaded && s.generation == generation
+	s.mu.RUnlock()
+	if fresh {
+		return nil
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	if err := s.takeOverDead(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ready = true
+	if s.loaded && s.generation == generation {
+		return nil
+	}
+	return s.load(generation)
+}
+
+// takeOverDead takes over, once in the life of a store, the packs of those who
+// died, and goes on writing the first that has room. The caller holds writing.
+func (s *Store) takeOverDead() error {
+	if s.ready {
+		return nil
+	}
+	names, err := s.list()
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		known, err := readIndex(indexPath(s.dir, n))
+		if err != nil {
+			return err
+		}
+		if known.sealed {
+			continue
+		}
+		w, err := takeOver(s.dir, n)
+		switch {
+		case err != nil:
+			return err
+		case w == nil:
+		case s.writer == nil && w.end < packMax/2:
+			s.writer = w
+		default:
+			if err := w.seal(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// list gives the names of the packs, and removes what was begun or collected
+// by somebody who died in the middle of it.
+func (s *Store) list() ([]packName, error) {
+	files, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing the packs: %w", err)
+	}
+	var names []packName
+	for _, f := range files {
+		ext := filepath.Ext(f.Name())
+		switch name, ok := parsePackName(strings.TrimSuffix(f.Name(), ext)); {
+		case !ok:
+		case ext == packExt:
+			names = append(names, name)
+		case ext == newExt:
+			removeUnlocked(filepath.Join(s.dir, f.Name()))
+		case ext == indexExt:
+			s.removeOrphan(name)
+		}
+	}
+	return names, nil
+}
+
+// removeOrphan removes an index whose pack is gone: an index is made after its
+// pack and goes after it.
+func (s *Store) removeOrphan(n packName) {
+	if _, err := os.Stat(packPath(s.dir, n)); errors.Is(err, fs.ErrNotExist) {
+		os.Remove(indexPath(s.dir, n)) //nolint:errcheck // a matter of tidiness
+	}
+}
+
+// number is the place of a pack in s.packs.
+func (s *Store) number(n packName) uint32 {
+	if number, ok := s.numbers[n]; ok {
+		return number
+	}
+	number := uint32(len(s.packs))
+	s.packs = append(s.packs, &pack{name: n})
+	s.numbers[n] = number
+	return number
+}
+
+// setClock is for tests.
+func (s *Store) setClock(now func() time.Duration) { s.touch.now = now }

@@ -1,0 +1,283 @@
+package depot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// Tree is a folder. Its entries are sorted by path, and the folder of every
+// entry is an entry itself.
+type Tree struct {
+	Entries []Entry
+}
+
+// Entry is a file, a folder or a symbolic link of a tree. Owners, extended
+// attributes and which names were hard links of one file are not kept.
+type Entry struct {
+	Path    string      // relative, with slashes
+	Mode    fs.FileMode // kind and permissions
+	Size    int64       // of a file
+	ModTime int64       // of a file, ns since 1970
+	Link    string      // what a symbolic link says
+	Chunks  []ID        // what a file holds
+}
+
+// errBadTree is a tree that no Push made. It is a kind of damage: whoever has
+// another checkpoint takes that one.
+var errBadTree = fmt.Errorf("%w: no tree", ErrDamaged)
+
+func badTree(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", errBadTree, fmt.Sprintf(format, args...))
+}
+
+// safePath reports whether p names something inside the folder that it is
+// relative to.
+func safePath(p string) bool {
+	if p == "" || len(p) > 4096 || strings.ContainsRune(p, 0) {
+		return false
+	}
+	for part := range strings.SplitSeq(p, "/") {
+		if part == "" || part == "." || part == ".." || len(part) > 255 {
+			return false
+		}
+	}
+	return true
+}
+
+// check says what is wrong with an entry taken by itself.
+func (e *Entry) check() error {
+	if !safePath(e.Path) {
+		return badTree("the path %q", clip(e.Path))
+	}
+	if e.Mode&^(fs.ModeType|fs.ModePerm) != 0 {
+		return badTree("the mode of %s", e.Path)
+	}
+	switch e.Mode.Type() {
+	case 0:
+		return e.checkFile()
+	case fs.ModeDir:
+		if e.Size != 0 || e.Link != "" || len(e.Chunks) > 0 {
+			return badTree("%s is a folder with content", e.Path)
+		}
+	case fs.ModeSymlink:
+		if e.Size != 0 || e.Link == "" || len(e.Link) > 4096 || strings.ContainsRune(e.Link, 0) || len(e.Chunks) > 0 {
+			return badTree("%s is no proper symbolic link", e.Path)
+		}
+	default:
+		return badTree("%s is neither file, folder nor symbolic link", e.Path)
+	}
+	return nil
+}
+
+func (e *Entry) checkFile() error {
+	if e.Size < 0 || e.Link != "" || (e.Size == 0) != (len(e.Chunks) == 0) {
+		return badTree("the size of %s", e.Path)
+	}
+	left := e.Size
+	for _, id := range e.Chunks {
+		s, err := parse(id)
+		if err != nil {
+			return badTree("a chunk of %s: %v", e.Path, err)
+		}
+		if n, zero := s.isZeros(); zero {
+			left -= n
+		} else if s == (sum{}) {
+			return badTree("a chunk of %s has no length", e.Path)
+		} else {
+			left--
+		}
+		if left < 0 {
+			return badTree("%s has more chunks than its size allows", e.Path)
+		}
+	}
+	return nil
+}
+
+// check says what is wrong with a tree.
+func (t *Tree) check() error {
+	folders := map[string]bool{}
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		if err := e.check(); err != nil {
+			return err
+		}
+		if i > 0 && e.Path <= t.Entries[i-1].Path {
+			return badTree("%s is out of order", e.Path)
+		}
+		if up := strings.LastIndexByte(e.Path, '/'); up >= 0 && !folders[e.Path[:up]] {
+			return badTree("%s is in no folder", e.Path)
+		}
+		if e.Mode.IsDir() {
+			folders[e.Path] = true
+		}
+	}
+	return nil
+}
+
+// Differ says what has to be removed, and then what written, to make b out of
+// a. A file that only has another time has not changed.
+func Differ(a, b *Tree) (changed []Entry, removed []string) {
+	before := make(map[string]*Entry, len(a.Entries))
+	for i := range a.Entries {
+		before[a.Entries[i].Path] = &a.Entries[i]
+	}
+	for _, e := range b.Entries {
+		old := before[e.Path]
+		if old == nil || old.Mode != e.Mode || old.Size != e.Size || old.Link != e.Link || !slices.Equal(old.Chunks, e.Chunks) {
+			changed = append(changed, e)
+		}
+		delete(before, e.Path)
+	}
+	for i := range slices.Backward(a.Entries) { // what is in a folder goes before it
+		if p := a.Entries[i].Path; before[p] != nil {
+			removed = append(removed, p)
+		}
+	}
+	return changed, removed
+}
+
+// treeDirect is the size up to which a tree is one chunk.
+const treeDirect = 64 << 10
+
+// treeChunks gives the chunks in which a tree is kept, the last of which is
+// its root.
+func treeChunks(t *Tree) ([]chunk, error) {
+	b, err := encodeTree(t)
+	if err != nil {
+		return nil, err
+	}
+	if len(b) <= treeDirect {
+		return []chunk{{sumOf(b), b}}, nil
+	}
+	var chunks []chunk
+	var parts []sum
+	var c cutter
+	err = c.cut(bytes.NewReader(b), plan{piece: pieceOfBytes}, 0, int64(len(b)), nil, func(id sum, plain []byte) error {
+		parts = append(parts, id)
+		chunks = append(chunks, chunk{id, bytes.Clone(plain)})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	root, err := encodeParts(parts, int64(len(b)))
+	if err != nil {
+		return nil, err
+	}
+	if len(root) > maxChunk {
+		return nil, fmt.Errorf("%w: the list of its files takes %d bytes", ErrTooLarge, len(b))
+	}
+	return append(chunks, chunk{sumOf(root), root}), nil
+}
+
+// LoadTree reads the tree id.
+func LoadTree(ctx context.Context, from Source, id ID) (*Tree, error) {
+	t, _, err := loadTree(ctx, from, id)
+	return t, err
+}
+
+// loadTree also gives the chunks in which the tree itself is kept.
+func loadTree(ctx context.Context, from Source, id ID) (*Tree, []sum, error) {
+	root, err := from.Get(ctx, id)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading tree %s: %w", id, err)
+	}
+	s, err := parse(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	own := []sum{s}
+	parts, size, err := decodeParts(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	if parts != nil {
+		own = append(own, parts...)
+		if root, err = join(ctx, from, parts, size); err != nil {
+			return nil, nil, fmt.Errorf("reading tree %s: %w", id, err)
+		}
+	}
+	t, err := decodeTree(root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading tree %s: %w", id, err)
+	}
+	return t, own, nil
+}
+
+// maxTree bounds the encoded size of a tree: several million files.
+const maxTree = 1 << 30
+
+// join puts the parts of a tree together.
+func join(ctx context.Context, from Source, parts []sum, size int64) ([]byte, error) {
+	if size > maxTree {
+		return nil, badTree("it takes %d bytes", size)
+	}
+	got := map[sum][]byte{}
+	err := getMany(ctx, from, distinct(parts), func(id sum, plain []byte) error {
+		got[id] = bytes.Clone(plain)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var b []byte
+	for _, p := range parts {
+		if int64(len(b)+len(got[p])) > size {
+			break
+		}
+		b = append(b, got[p]...)
+	}
+	if int64(len(b)) != size {
+		return nil, badTree("its parts do not make %d bytes", size)
+	}
+	return b, nil
+}
+
+func distinct(ids []sum) []sum {
+	seen := make(map[sum]bool, len(ids))
+	var list []sum
+	for _, id := range ids {
+		if !seen[id] {
+			seen[id] = true
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// manySource is a Source that gives many chunks at once; see Store.getMany.
+type manySource interface {
+	getMany(ctx context.Context, ids []sum, give func(id sum, plain []byte) error) error
+}
+
+// getMany gets chunks from any Source, and trusts none but our own to verify.
+func getMany(ctx context.Context, from Source, ids []sum, give func(id sum, plain []byte) error) error {
+	if m, ok := from.(manySource); ok {
+		return m.getMany(ctx, ids, give)
+	}
+	a := &absent{}
+	for _, id := range ids {
+		plain, err := from.Get(ctx, id.id())
+		switch {
+		case errors.Is(err, ErrMissing):
+			a.missing = append(a.missing, id)
+		case errors.Is(err, ErrDamaged) || err == nil && sumOf(plain) != id:
+			a.damaged = append(a.damaged, id)
+		case err != nil:
+			return err
+		default:
+			if err := give(id, plain); err != nil {
+				return err
+			}
+		}
+	}
+	if len(a.missing)+len(a.damaged) > 0 {
+		return a
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package depot
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"unicode/utf8"
+)
+
+// The canonical JSON of a tree is what encoding/json makes of these, in this
+// order of fields, without escapes for HTML. A large tree is kept in parts, and
+// its root lists them.
+type treeJSON struct {
+	Version int         `json:"godwit-tree"`
+	Entries []entryJSON `json:"entries,omitempty"`
+	Parts   []byte      `json:"parts,omitempty"` // IDs, 32 bytes each
+	Size    int64       `json:"size,omitempty"`  // of the parts together
+}
+
+type entryJSON struct {
+	Path    string      `json:"path,omitempty"`
+	Path64  []byte      `json:"path64,omitempty"` // instead of path where that is not UTF-8
+	Mode    fs.FileMode `json:"mode"`
+	Size    int64       `json:"size,omitempty"`
+	ModTime int64       `json:"mtime,omitempty"`
+	Link    string      `json:"link,omitempty"`
+	Link64  []byte      `json:"link64,omitempty"`
+	Chunks  []byte      `json:"chunks,omitempty"` // IDs, 32 bytes each
+}
+
+const treeVersion = 1
+
+func encodeTree(t *Tree) ([]byte, error) {
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	out := treeJSON{Version: treeVersion, Entries: make([]entryJSON, len(t.Entries))}
+	for i, e := range t.Entries {
+		w := &out.Entries[i]
+		*w = entryJSON{Mode: e.Mode, Size: e.Size, ModTime: e.ModTime}
+		w.Path, w.Path64 = text(e.Path)
+		w.Link, w.Link64 = text(e.Link)
+		w.Chunks = make([]byte, 0, 32*len(e.Chunks))
+		for _, id := range e.Chunks {
+			s, err := parse(id)
+			if err != nil {
+				return nil, err
+			}
+			w.Chunks = append(w.Chunks, s[:]...)
+		}
+	}
+	return canonical(out)
+}
+
+// text gives s as text, or, since JSON holds nothing else, as bytes.
+func text(s string) (string, []byte) {
+	if utf8.ValidString(s) {
+		return s, nil
+	}
+	return "", []byte(s)
+}
+
+func canonical(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encoding a tree: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func encodeParts(parts []sum, size int64) ([]byte, error) {
+	out := treeJSON{Version: treeVersion, Size: size}
+	for _, p := range parts {
+		out.Parts = append(out.Parts, p[:]...)
+	}
+	return canonical(out)
+}
+
+func decodeJSON(b []byte) (*treeJSON, error) {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	var in treeJSON
+	if err := dec.Decode(&in); err != nil {
+		return nil, badTree("%v", err)
+	}
+	if in.Version != treeVersion {
+		return nil, badTree("version %d", in.Version)
+	}
+	return &in, nil
+}
+
+// decodeParts gives the parts of a root, nil if the root is the whole tree.
+func decodeParts(b []byte) ([]sum, int64, error) {
+	if len(b) <= treeDirect && bytes.HasPrefix(b, []byte(`{"godwit-tree":1,"entries"`)) {
+		return nil, 0, nil // as nearly always
+	}
+	in, err := decodeJSON(b)
+	if err != nil || in.Parts == nil {
+		return nil, 0, err
+	}
+	if in.Entries != nil || in.Size <= 0 || len(in.Parts)%32 != 0 {
+		return nil, 0, badTree("its list of parts")
+	}
+	parts := make([]sum, len(in.Parts)/32)
+	for i := range parts {
+		parts[i] = sum(in.Parts[32*i:])
+		if _, zero := parts[i].isZeros(); zero {
+			return nil, 0, badTree("a part that is empty")
+		}
+	}
+	return parts, in.Size, nil
+}
+
+func decodeTree(b []byte) (*Tree, error) {
+	in, err := decodeJSON(b)
+	if err != nil {
+		return nil, err
+	}
+	if in.Parts != nil || in.Size != 0 {
+		return nil, badTree("a list of parts in a list of parts")
+	}
+	t := &Tree{Entries: make([]Entry, len(in.Entries))}
+	for i, w := range in.Entries {
+		e := &t.Entries[i]
+		*e = Entry{Path: w.Path, Mode: w.Mode, Size: w.Size, ModTime: w.ModTime, Link: w.Link}
+		if w.Path64 != nil {
+			e.Path = string(w.Path64)
+		}
+		if w.Link64 != nil {
+			e.Link = string(w.Link64)
+		}
+		if len(w.Chunks)%32 != 0 {
+			return nil, badTree("the chunks of %q", clip(e.Path))
+		}
+		if len(w.Chunks) > 0 {
+			e.Chunks = make([]ID, len(w.Chunks)/32)
+		}
+		for k := range e.Chunks {
+			e.Chunks[k] = sum(w.Chunks[32*k:]).id()
+		}
+	}
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}

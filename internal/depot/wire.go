@@ -1,0 +1,181 @@
+package depot
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"syscall"
+)
+
+// Client and Handler speak HTTP. Every request is a POST whose path ends in
+// what is asked:
+//
+//	missing  body: IDs, 32 bytes each; answer: positions of those that are not
+//	         there, uint32 each
+//	put      body: blocks, one after another; every one that arrived stays, even
+//	         if the rest does not
+//	get      body: IDs; answer: blocks that hold them, among others, then one
+//	         list each of those that are missing and damaged, then the end mark
+//	sync     no body; answered when all that was put is durable
+//
+// A list is "gwM1" (missing) or "gwX1" (damaged), a number uint32 and so many
+// IDs. Numbers are little-endian. An error has a status that says which one it
+// is, and one line of text.
+const (
+	listMissing = "gwM1"
+	listDamaged = "gwX1"
+	endMark     = "gwZ1"
+
+	maxIDs     = 16 << 10 // in one request
+	maxPutBody = 64 << 20
+	maxErrText = 4 << 10
+)
+
+// statusOf tells an error over the wire, and errorOf gets it back.
+func statusOf(err error) int {
+	var tooMuch *http.MaxBytesError
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return http.StatusInsufficientStorage
+	case errors.Is(err, errBadBlock):
+		return http.StatusUnprocessableEntity
+	case errors.As(err, &tooMuch):
+		return http.StatusRequestEntityTooLarge
+	case errors.Is(err, errBadRequest), errors.Is(err, io.ErrUnexpectedEOF):
+		return http.StatusBadRequest
+	}
+	return http.StatusInternalServerError
+}
+
+var errBadRequest = errors.New("bad request")
+
+// errorOf makes an error of an answer that is one.
+func errorOf(resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxErrText))
+	if err != nil {
+		return fmt.Errorf("the depot answers %s", resp.Status)
+	}
+	cause := fmt.Errorf("the depot answers %s: %s", resp.Status, text)
+	switch resp.StatusCode {
+	case http.StatusInsufficientStorage:
+		return &remoteError{cause, syscall.ENOSPC}
+	case http.StatusUnprocessableEntity:
+		return &remoteError{cause, ErrDamaged}
+	}
+	return cause
+}
+
+// remoteError says what the depot said, and is what it was there.
+type remoteError struct {
+	error
+	is error
+}
+
+func (e *remoteError) Unwrap() error { return e.is }
+
+// appendIDs writes ids down.
+func appendIDs(dst []byte, ids []sum) []byte {
+	for _, id := range ids {
+		dst = append(dst, id[:]...)
+	}
+	return dst
+}
+
+// readIDs reads the body of a request: IDs, none longer than allowed.
+func readIDs(r io.Reader) ([]sum, error) {
+	b, err := io.ReadAll(io.LimitReader(r, 32*maxIDs+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errBadRequest, err)
+	}
+	if len(b)%32 != 0 || len(b) > 32*maxIDs {
+		return nil, fmt.Errorf("%w: want at most %d IDs of 32 bytes", errBadRequest, maxIDs)
+	}
+	ids := make([]sum, len(b)/32)
+	for i := range ids {
+		ids[i] = sum(b[32*i:])
+	}
+	return ids, nil
+}
+
+func appendList(dst []byte, kind string, ids []sum) []byte {
+	if len(ids) == 0 {
+		return dst
+	}
+	dst = append(dst, kind...)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(ids)))
+	return appendIDs(dst, ids)
+}
+
+// readAnswer reads the answer to get: it calls each for every block, and
+// returns the lists. An answer without an end was cut off.
+func readAnswer(r io.Reader, each func(*block) error) (*absent, error) {
+	a := &absent{}
+	var buf []byte
+	for {
+		var magic [4]byte
+		if _, err := io.ReadFull(r, magic[:]); err != nil {
+			return nil, io.ErrUnexpectedEOF
+		}
+		switch string(magic[:]) {
+		case blockMagic:
+			b, used, err := readBlock(io.MultiReader(newOnce(magic), r), buf)
+			buf = used
+			if err != nil {
+				return nil, err
+			}
+			if err := each(b); err != nil {
+				return nil, err
+			}
+		case listMissing, listDamaged:
+			ids, err := readList(r)
+			if err != nil {
+				return nil, err
+			}
+			if string(magic[:]) == listMissing {
+				a.missing = append(a.missing, ids...)
+			} else {
+				a.damaged = append(a.damaged, ids...)
+			}
+		case endMark:
+			return a, nil
+		default:
+			return nil, fmt.Errorf("%w: neither block nor list", errBadBlock)
+		}
+	}
+}
+
+// once gives the four bytes that were looked at already.
+type once struct{ left []byte }
+
+func newOnce(b [4]byte) *once { return &once{b[:]} }
+
+func (o *once) Read(p []byte) (int, error) {
+	if len(o.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, o.left)
+	o.left = o.left[n:]
+	return n, nil
+}
+
+func readList(r io.Reader) ([]sum, error) {
+	var n [4]byte
+	if _, err := io.ReadFull(r, n[:]); err != nil {
+		return nil, io.ErrUnexpectedEOF
+	}
+	count := binary.LittleEndian.Uint32(n[:])
+	if count == 0 || count > maxIDs {
+		return nil, fmt.Errorf("%w: a list of %d", errBadBlock, count)
+	}
+	b := make([]byte, 32*count)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return nil, io.ErrUnexpectedEOF
+	}
+	ids := make([]sum, count)
+	for i := range ids {
+		ids[i] = sum(b[32*i:])
+	}
+	return ids, nil
+}
