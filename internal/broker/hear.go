@@ -160,7 +160,7 @@ func (t *turn) forget(j *job, n int) {
 
 func (t *turn) moved(j *job, x history.Transfer) {
 	x.At, x.Job, x.Epoch = t.now, j.rec.ID, j.rec.Epoch
-	x.Program, _ = history.Key(j.spec.Argv)
+	x.Program, _ = history.Program(j.spec.Argv)
 	t.batch.Transfers = append(t.batch.Transfers, x)
 }
 

@@ -134,7 +134,7 @@ func (t *turn) ran(j *job, how history.Outcome) {
 	if j.rec.Epoch == 0 || j.requested == 0 {
 		return
 	}
-	program, args := history.Key(j.spec.Argv)
+	program, args := history.Program(j.spec.Argv)
 	c := t.b.clusterNamed(j.rec.Cluster)
 	run := history.Run{Job: j.rec.ID, Epoch: j.rec.Epoch, Cluster: j.rec.Cluster, User: j.rec.User, Program: program, Args: args,
 		Procs: max(1, j.spec.Min), Method: j.rec.Method, Outcome: how, Requested: j.requested, Started: j.startedAt, Ended: t.now,

@@ -120,7 +120,7 @@ func (b *Broker) overhead(ctx context.Context, j *job, v *wire.Vitals) float64 {
 	if v.SaveCost > 0 {
 		return leastOverhead + v.SaveCost
 	}
-	program, _ := history.Key(j.spec.Argv)
+	program, _ := history.Program(j.spec.Argv)
 	moved, err := b.opt.Store.Transfers(ctx, store.Past{Program: program, Limit: recent})
 	if err != nil {
 		return leastOverhead + 3
@@ -266,7 +266,7 @@ func (t *turn) quoted(j *job, quotes []Quote) {
 		if q.Cluster != j.rec.Cluster || !q.Finish.Known() {
 			continue
 		}
-		program, _ := history.Key(j.spec.Argv)
+		program, _ := history.Program(j.spec.Argv)
 		j.quote = &history.Quote{At: t.now, Job: j.rec.ID, Cluster: q.Cluster, Kind: "quote", Program: program, Wait: q.Wait.Median(),
 			Move: q.Transfer.Median(), Run: q.Run.Median(), Finish: q.Finish.Quantiles(), Deadline: j.rec.Deadline, Chance: q.Chance, Reason: q.Reason}
 		t.batch.Quotes = append(t.batch.Quotes, *j.quote)

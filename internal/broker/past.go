@@ -14,9 +14,11 @@ import (
 func (b *Broker) know(a *wire.Attempt) {
 	need, _ := b.need(b.ctx, &a.Spec)
 	a.Need = need.Quantiles()
-	program, _ := history.Key(a.Spec.Argv)
+	program, _ := history.Program(a.Spec.Argv)
 	if runs, err := b.opt.Store.Runs(b.ctx, store.Past{Program: program, Limit: recent}); err == nil {
-		a.SandboxCost = history.SandboxCost(runs)
+		if cost, ok := history.SandboxCost(runs, program); ok {
+			a.SandboxCost = cost.Ratio
+		}
 	}
 }
 

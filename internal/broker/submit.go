@@ -126,7 +126,7 @@ func (t *turn) letIn(j *job) {
 
 // coreJob is the job as the engine sees it; it has no number yet.
 func (t *turn) coreJob(spec *jobfile.Job, allowed []core.ClusterID, need predict.Dist) *core.Job {
-	program, _ := history.Key(spec.Argv)
+	program, _ := history.Program(spec.Argv)
 	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: t.b.opt.User, App: program, Kind: spec.Kind, Place: spec.Place,
 		Retries: spec.Retries, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed}}}
 	if proto.Place == core.PlaceDefault {
@@ -165,8 +165,8 @@ func (b *Broker) allowed(ctx context.Context, spec *jobfile.Job) ([]core.Cluster
 				return nil, err
 			}
 			r := history.ReliabilityOf(runs)
-			best = max(best, r.Mean)
-			if r.Mean < spec.Reliability {
+			best = max(best, r.Mean())
+			if r.Mean() < spec.Reliability {
 				continue
 			}
 		}
@@ -196,17 +196,17 @@ func (b *Broker) need(ctx context.Context, spec *jobfile.Job) (predict.Dist, str
 	if spec.Estimate > 0 {
 		return predict.LogNormal(spec.Estimate.Seconds(), userSpread), fmt.Sprintf("its user says it takes %s of CPU time", spec.Estimate.Round(time.Millisecond))
 	}
-	program, args := history.Key(spec.Argv)
+	program, args := history.Program(spec.Argv)
 	runs, err := b.opt.Store.Runs(ctx, store.Past{Program: program, Limit: recent})
 	if err != nil {
 		return predict.Dist{}, "the history cannot be read: " + err.Error()
 	}
-	e := history.NeedOf(runs, program, args)
-	d, ok := predict.FromQuantiles(e.Quantiles)
+	quantiles, why, _ := history.Need(runs, program, args)
+	d, ok := predict.FromQuantiles(quantiles)
 	if !ok {
 		return predict.Dist{}, "nothing is known of how long " + program + " takes; give an estimate to have its end predicted"
 	}
-	return d, e.Why
+	return d, why
 }
 
 // userSpread is how far users' own estimates are off, as a standard deviation

@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/policy/malleable"
 	"github.com/godwit-hpc/godwit/internal/policy/place"
+	"github.com/godwit-hpc/godwit/internal/policy/resched"
 	"github.com/godwit-hpc/godwit/internal/world"
 )
 
@@ -52,6 +53,8 @@ type Config struct {
 	// ClaimMargin is how long before the estimated start processors are
 	// claimed where they cannot be reserved.
 	ClaimMargin time.Duration
+	// Resched is how reluctant a job is to move for its deadline.
+	Resched resched.Config
 }
 
 // DefaultConfig is a sensible Config.

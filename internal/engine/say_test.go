@@ -71,10 +71,11 @@ func (s *stage) event(ev *core.Event) string {
 	case core.ReclaimBegan:
 		fmt.Fprintf(&b, "reclaiming %d on %s", ev.N, s.cluster(ev.Cluster))
 	case core.JobJudged:
-		fmt.Fprintf(&b, "job %d is judged, stays", ev.Job)
+		verdict := "stays"
 		if at, moves := ev.Aim.Cluster(); moves {
-			fmt.Fprintf(&b, " not: to %s", s.cluster(at))
+			verdict = "goes to " + s.cluster(at)
 		}
+		fmt.Fprintf(&b, "job %d %s", ev.Job, verdict)
 	case core.ClusterFelt:
 		fmt.Fprintf(&b, "%s gives a newcomer %g of a processor", s.cluster(ev.Cluster), ev.Done)
 	case core.ReclaimEnded:

@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/engine"
 	"github.com/godwit-hpc/godwit/internal/policy/malleable"
+	"github.com/godwit-hpc/godwit/internal/predict"
 	"github.com/godwit-hpc/godwit/internal/world"
 )
 
@@ -28,6 +29,7 @@ import (
 //	staged 1 · claimed 1 part=1 · lost 1 taken=0-3
 //	answer 1 n=2 · giveback 1 n=2 · ask 1 n=2 must
 //	cancel 1 · stop 1 to=b · stays 1
+//	danger 1 stay=100 b=20             its deadline is; about so many seconds are left here, and in b
 //	felt a 0.5                         a newcomer gets half a processor in a
 //	poll a 0-3 · down a 0-1 · up a 0-1
 //	show                               the state of the grid
@@ -85,7 +87,7 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	}
 	kinds := map[string]core.InputKind{"started": core.Started, "ended": core.Ended, "crashed": core.Crashed, "left": core.Left,
 		"progress": core.Progress, "staged": core.Staged, "claimed": core.Claimed, "lost": core.ClaimLost, "answer": core.Answer,
-		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob, "stays": core.StaysOn}
+		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob, "stays": core.StaysOn, "danger": core.InDanger}
 	kind, known := kinds[verb]
 	if !known {
 		return core.Input{}, fmt.Errorf("unknown directive %q", verb)
@@ -100,6 +102,9 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	in.Part, in.N, in.Mandatory = w.number(w.value("part")), w.number(w.value("n"))+w.number(w.value("code")), w.has("must")
 	in.Procs = procs(w.value("taken"))
 	in.Done, _ = strconv.ParseFloat(w.value("done"), 64)
+	if kind == core.InDanger {
+		in.Outlook = s.outlook(w)
+	}
 	if to := w.value("to"); to != "" {
 		c, err := s.clusterNamed(to)
 		if err != nil {
@@ -114,6 +119,21 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		in.Epoch = core.Epoch(w.number(w.value("epoch")))
 	}
 	return in, w.err
+}
+
+// outlook reads what is left of a job here and in the clusters named.
+func (s *stage) outlook(w *words) *core.Outlook {
+	left := func(text string) []float64 {
+		sec, _ := strconv.ParseFloat(text, 64)
+		return predict.LogNormal(sec, 0.05).Quantiles()
+	}
+	o := &core.Outlook{Confidence: 0.95, Stay: left(w.value("stay"))}
+	for i := range s.spec.Clusters {
+		if text := w.value(s.spec.Clusters[i].Name); text != "" {
+			o.Moves = append(o.Moves, core.Alternative{Cluster: core.ClusterID(i), Left: left(text), Overhead: 1})
+		}
+	}
+	return o
 }
 
 func (s *stage) job(w *words) (*core.Job, error) {

@@ -16,9 +16,7 @@ func (s *server) clusters(r *http.Request) ([]api.Cluster, error) {
 		if v.Methods != nil {
 			c.Methods = v.Methods(r.Context())
 		}
-		if v.Reliability.Requested > 0 {
-			c.Reliability = &v.Reliability.Mean
-		}
+		c.Reliability = reliability(v.Reliability)
 		list = append(list, c)
 	}
 	return list, err
@@ -56,11 +54,17 @@ func summarise(program, cluster string, runs []history.Run) api.History {
 	h.CPUP50, h.CPUP90 = quantile(need, 0.5), quantile(need, 0.9)
 	h.WallP50, h.WallP90 = quantile(wall, 0.5), quantile(wall, 0.9)
 	h.WaitMean, h.WaitP90 = mean(wait), quantile(wait, 0.9)
-	if rel := history.ReliabilityOf(runs); rel.Requested > 0 {
-		h.Reliability = &rel.Mean
-	}
+	h.Reliability = reliability(history.ReliabilityOf(runs))
 	if len(runs) > 0 {
 		h.Last = api.At(runs[0].Ended)
 	}
 	return h
+}
+
+func reliability(r history.Reliability) *float64 {
+	if !r.Known() {
+		return nil
+	}
+	m := r.Mean()
+	return &m
 }
