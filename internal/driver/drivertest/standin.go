@@ -45,8 +45,10 @@ func agent(dir string) error {
 	if err != nil {
 		return err
 	}
-	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil // another is at work
+	} else if err != nil {
+		return err
 	}
 	_ = lock.Truncate(0)
 	if _, err := lock.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0); err != nil {

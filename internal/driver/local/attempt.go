@@ -120,9 +120,22 @@ func (d *Driver) watch(a *attempt, p *process) {
 	}
 	d.tasks.Go(func() {
 		if p.wait(d.closing) == nil {
+			d.count(a, p)
 			d.gone(a, p)
 		}
 	})
+}
+
+// count adds up what agents that ended have used. Where it was not known before,
+// only as much as can be news.
+func (d *Driver) count(a *attempt, p *process) {
+	used := p.spent()
+	a.known.Lock()
+	if a.group == nil {
+		used = min(used, d.opt.Sample*time.Duration(max(1, len(a.cpus))))
+	}
+	a.known.Unlock()
+	d.spent.Add(int64(used))
 }
 
 // gone deals with an agent that is dead. One that ended of its own accord, well,

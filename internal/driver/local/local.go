@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
@@ -63,6 +64,7 @@ type Driver struct {
 	attempts map[driver.ID]*attempt
 	closed   bool
 
+	spent   atomic.Int64  // nanoseconds of CPU time of agents that ended
 	closing chan struct{} // closed by Close
 	trash   chan string   // folders to remove
 	tasks   sync.WaitGroup
@@ -92,7 +94,7 @@ func New(o Options) (*Driver, error) {
 	}
 	d.owner, d.notes = newGroups(&d.opt)
 	d.meter = load.NewMeter(load.Config{CPUs: d.opt.CPUs, Nice: d.opt.Nice, Quota: d.opt.Quota, Every: d.opt.Sample,
-		Own: d.own, Clock: d.clock})
+		Own: d.own, Spent: func() time.Duration { return time.Duration(d.spent.Load()) }, Clock: d.clock})
 	d.tasks.Go(d.sweep)
 	if err := d.takeOver(); err != nil {
 		_ = d.Close()

@@ -23,6 +23,7 @@ type process struct {
 
 	mu     sync.Mutex
 	status syscall.WaitStatus // valid once done is closed, if known
+	cpu    time.Duration      // that it and what it waited for used
 	known  bool
 }
 
@@ -115,8 +116,9 @@ func (p *process) waitByNumber(forgotten <-chan struct{}) error {
 // us.
 func (p *process) reap() bool {
 	var ws syscall.WaitStatus
+	var used syscall.Rusage
 	for {
-		pid, err := syscall.Wait4(p.pid, &ws, syscall.WNOHANG, nil)
+		pid, err := syscall.Wait4(p.pid, &ws, syscall.WNOHANG, &used)
 		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
@@ -125,6 +127,7 @@ func (p *process) reap() bool {
 		}
 		p.mu.Lock()
 		p.status, p.known = ws, true
+		p.cpu = time.Duration(used.Utime.Nano() + used.Stime.Nano())
 		p.mu.Unlock()
 		return true
 	}
@@ -135,6 +138,13 @@ func (p *process) end() (syscall.WaitStatus, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.status, p.known
+}
+
+// spent is the CPU time of one that is dead, 0 if that is not known.
+func (p *process) spent() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cpu
 }
 
 func (p *process) alive() bool {

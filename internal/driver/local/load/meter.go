@@ -1,19 +1,20 @@
 // Package load senses how busy some CPUs of this machine are with the work of
 // others, and tells what part of a CPU a newcomer would get. The sum of what the
 // CPUs do costs next to nothing to read; only when others do use them are the
-// processes looked at one by one, and that as rarely as keeps it below a
-// thousandth of a CPU. It must not know what our own processes are for.
+// busy and the new processes looked at one by one, and all of them as rarely as
+// keeps it below a thousandth of a CPU. It must not know what our own processes are for.
 package load
 
 import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 )
@@ -21,10 +22,11 @@ import (
 // Config says what to sense.
 type Config struct {
 	CPUs  []int
-	Nice  int           // of a newcomer
-	Quota float64       // most that a newcomer may use of a CPU
-	Every time.Duration // how often
-	Own   func() []Own  // what runs here for us
+	Nice  int                  // of a newcomer
+	Quota float64              // most that a newcomer may use of a CPU
+	Every time.Duration        // how often
+	Own   func() []Own         // what runs here for us
+	Spent func() time.Duration // CPU time of all of ours that have ended
 	Clock clock.Clock
 }
 
@@ -53,18 +55,18 @@ type Meter struct {
 	mu      sync.Mutex
 	started bool
 	closed  bool
-	last    *view // the newest look
-	scan    *scan // the newest look at all processes
-	scanned time.Time
-	cost    time.Duration // of the last scan
-	recent  []estimate    // newest last
+	last    *view      // the newest look
+	census  census     // who is there
+	recent  []estimate // newest last
 }
 
 // view is one look at the sums.
 type view struct {
 	at    time.Time
 	times cpuTimes
-	own   map[int]time.Duration // used so far, by agent
+	own   map[int]time.Duration // used so far by those that live, by agent
+	spent time.Duration         // by those that ended
+	self  time.Duration         // by this process
 }
 
 // estimate is what one look gave.
@@ -133,18 +135,21 @@ func (m *Meter) sample() error {
 	before := m.last
 	m.last = v
 	var busy map[int]float64
-	ownUse, known := 0.0, false
+	ownUse, whole := 0.0, false
 	if before != nil {
 		seconds := v.at.Sub(before.at).Seconds()
 		busy = v.times.since(before.times, seconds)
-		ownUse, known = ownBetween(before, v, seconds, own)
+		ownUse, whole = m.ownBetween(before, v, seconds)
 	}
-	if !m.quiet(busy, ownUse, known) && m.mayScan(v.at) {
-		if err := m.rescan(v.at, busy, own); err != nil {
+	if !m.quiet(busy, ownUse) {
+		if err := m.lookAround(v.at, busy, ownUse, own); err != nil {
 			return err
 		}
+		if !whole {
+			ownUse += m.census.result.own
+		}
 	}
-	m.note(m.judge(busy, ownUse, known, own))
+	m.note(m.judge(busy, ownUse, own))
 	return nil
 }
 
@@ -154,7 +159,7 @@ func (m *Meter) look(own []Own) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{at: m.cfg.Clock(), times: times, own: make(map[int]time.Duration, len(own))}
+	v := &view{at: m.cfg.Clock(), times: times, own: make(map[int]time.Duration, len(own)), spent: m.cfg.Spent(), self: selfTime()}
 	for _, o := range own {
 		used := time.Duration(-1)
 		if o.Used != nil {
@@ -165,78 +170,82 @@ func (m *Meter) look(own []Own) (*view, error) {
 	return v, nil
 }
 
-// ownBetween is how many CPUs' worth our own used between two looks, if all of
-// them can tell. One that is new used what it used since it came.
-func ownBetween(before, v *view, seconds float64, own []Own) (use float64, known bool) {
+// ownBetween is how many CPUs' worth our own used of the cluster between two
+// looks. whole is false if some of those that live cannot tell: then they are
+// left out. This process counts for its part: it is on all CPUs of the machine.
+func (m *Meter) ownBetween(before, v *view, seconds float64) (use float64, whole bool) {
 	if seconds <= 0 {
 		return 0, false
 	}
-	for _, o := range own {
-		now := v.own[o.Agent]
+	sum := v.spent - before.spent
+	whole = true
+	for agent, now := range v.own {
 		if now < 0 {
-			return 0, false
+			whole = false
+			continue
 		}
-		use += (now - max(0, before.own[o.Agent])).Seconds() / seconds
+		sum += now - max(0, before.own[agent])
 	}
-	return max(0, use), true
+	for agent, was := range before.own {
+		if _, lives := v.own[agent]; !lives && v.spent > before.spent {
+			sum -= max(0, was) // it is in spent as a whole
+		}
+	}
+	self := (v.self - before.self).Seconds() * float64(len(m.cfg.CPUs)) / float64(max(1, len(v.times.busy)))
+	return (max(0, sum.Seconds()) + self) / seconds, whole
+}
+
+// selfTime is the CPU time of this process.
+func selfTime() time.Duration {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts) // 0 if there is no such clock
+	return time.Duration(ts.Nano())
 }
 
 // quiet says that nobody but us uses the CPUs.
-func (m *Meter) quiet(busy map[int]float64, own float64, known bool) bool {
-	if busy == nil {
-		return false
+func (m *Meter) quiet(busy map[int]float64, own float64) bool {
+	return busy != nil && m.others(busy, own) < littleUse*float64(len(m.cfg.CPUs)+1)
+}
+
+// mayLookAtAll keeps the cost of looking at all processes below a thousandth of a
+// CPU; below a hundredth for once if somebody is at work whom we do not know.
+func (m *Meter) mayLookAtAll(now time.Time, unknown float64) bool {
+	often := 1000 * m.census.cost
+	if unknown > 0.2 && m.census.whole.Equal(m.census.at) {
+		often /= 10
 	}
-	sum := 0.0
+	return now.Sub(m.census.whole) >= often
+}
+
+// lookAround finds out who uses the CPUs.
+func (m *Meter) lookAround(now time.Time, busy map[int]float64, own float64, owns []Own) error {
+	roots := make(map[int]bool, len(owns))
+	for _, o := range owns {
+		roots[o.Agent] = true
+	}
+	unknown := m.others(busy, own) - foundOn(m.census.result.tasks, m.cfg.CPUs, true)
+	return m.census.look(now, roots, m.mayLookAtAll(now, unknown), func(cpu int) bool { return busy[cpu] > 0.95 })
+}
+
+// others is how many CPUs' worth others use.
+func (m *Meter) others(busy map[int]float64, own float64) float64 {
+	sum := -own
 	for _, cpu := range m.cfg.CPUs {
 		sum += busy[cpu]
 	}
-	if known {
-		sum -= own
-	}
-	return sum < littleUse*float64(len(m.cfg.CPUs)+1)
-}
-
-// mayScan keeps the cost of scans below a thousandth of a CPU.
-func (m *Meter) mayScan(now time.Time) bool {
-	const dear = 1000
-	return m.scan == nil || now.Sub(m.scanned) >= dear*m.cost
-}
-
-func (m *Meter) rescan(now time.Time, busy map[int]float64, own []Own) error {
-	roots := make(map[int]bool, len(own))
-	for _, o := range own {
-		roots[o.Agent] = true
-	}
-	before, seconds := m.scan, now.Sub(m.scanned).Seconds()
-	const stale = 15 // seconds after which what was used since says little about now
-	if seconds > stale {
-		before = nil
-	}
-	s, err := look(before, seconds, roots, func(cpu int) bool { return busy[cpu] > 0.95 })
-	if err != nil {
-		return err
-	}
-	m.scan, m.scanned, m.cost = s, now, m.cfg.Clock.Since(now)
-	return nil
+	return max(0, sum)
 }
 
 // judge says what a newcomer would get, from the sums and the newest scan.
-func (m *Meter) judge(busy map[int]float64, own float64, known bool, owns []Own) estimate {
-	if m.quiet(busy, own, known) {
+func (m *Meter) judge(busy map[int]float64, own float64, owns []Own) estimate {
+	if m.quiet(busy, own) {
 		return estimate{share: m.cfg.Quota, why: "nobody else uses these CPUs"}
 	}
-	s := m.scan
-	if !known {
-		own = s.own
-	}
-	others := -own
-	for _, cpu := range m.cfg.CPUs {
-		others += busy[cpu]
-	}
+	s := &m.census.result
+	others := m.others(busy, own)
 	tasks := s.tasks
-	blind := busy == nil || s.blind
 	if busy != nil {
-		tasks = append(slices.Clone(tasks), unattributed(others-foundOn(s.tasks, m.cfg.CPUs), m.cfg.CPUs)...)
+		tasks = append(slices.Clone(tasks), unattributed(others-foundOn(s.tasks, m.cfg.CPUs, false), m.cfg.CPUs)...)
 	}
 	n := newGroups().fresh(m.cfg.Nice, m.cfg.Quota < 1)
 	cpus := slices.Sorted(maps.Keys(m.last.times.busy))
@@ -245,14 +254,14 @@ func (m *Meter) judge(busy map[int]float64, own float64, known bool, owns []Own)
 		shares = append(shares, min(m.cfg.Quota, shareOn(cpu, n, tasks, cpus)))
 	}
 	mean, sd := meanAndSd(shares)
-	return estimate{mean, sd, blind, why(max(0, others), len(m.cfg.CPUs), s.names)}
+	return estimate{mean, sd, busy == nil || s.blind, why(others, len(m.cfg.CPUs), s.names)}
 }
 
-// foundOn is what the known competitors use of some CPUs.
-func foundOn(tasks []task, cpus cpuset) float64 {
+// foundOn is what the known competitors, and ours with them, use of some CPUs.
+func foundOn(tasks []task, cpus cpuset, ours bool) float64 {
 	sum := 0.0
 	for i := range tasks {
-		if t := &tasks[i]; !t.ours && cpus.has(t.at) {
+		if t := &tasks[i]; (ours || !t.ours) && cpus.has(t.at) {
 			sum += t.used
 		}
 	}
@@ -360,5 +369,3 @@ func meanAndSd(x []float64) (mean, sd float64) {
 	}
 	return mean, math.Sqrt(sd)
 }
-
-func self() int { return os.Getpid() }

@@ -2,7 +2,9 @@ package load
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,79 +21,169 @@ const (
 // maxCompetitors bounds how many are looked at closely, the busiest first.
 const maxCompetitors = 64
 
-// scan is one look at all processes.
+// census is what is known of the machine's processes. Reading all of them again
+// and again would cost too much where there are thousands: those that were busy,
+// our own, and those that are new are looked at each time, the others now and
+// then.
+type census struct {
+	known  map[int]*resident
+	at     time.Time     // of the last look
+	whole  time.Time     // of the last look at all
+	cost   time.Duration // of that look, in CPU time
+	result scan
+}
+
+// resident is a process as it was last seen.
+type resident struct {
+	ptable.Process
+	at      time.Time
+	use     float64 // part of a CPU it used until then, since it was seen before; -1: not known
+	hot     bool    // to be looked at next time
+	ours    bool
+	threads map[int]ticks // used so far, of those that have several
+}
+
+// scan is who wants CPU time.
 type scan struct {
-	used  map[thread]ticks // so far, by everybody
-	tasks []task           // who wants CPU time, ours among them
-	names []string         // of competitors, the busiest first
-	own   float64          // CPUs' worth that our own used since the scan before
-	blind bool             // there was none before: only who runs at this moment is known
+	tasks []task   // ours among them
+	names []string // of competitors, the busiest first
+	own   float64  // CPUs' worth that our own use
+	blind bool     // only who ran at that moment is known
 }
 
-// thread is a thread or process for all time: numbers are used again.
-type thread struct {
-	id      int
-	started int64
-}
-
-// look scans the machine. roots are our own agents: they and what is below them
-// are not competitors. before is the scan before this one, seconds ago; nil if
-// there was none, so that only who runs at this moment is known. saturated says
-// that a CPU had no idle time since.
-func look(before *scan, seconds float64, roots map[int]bool, saturated func(cpu int) bool) (*scan, error) {
-	all, err := ptable.All()
+// look brings the census up to date. roots are our own agents: they and what is
+// below them are no competitors. all says that everybody is to be looked at.
+// saturated says that a CPU is never idle.
+func (c *census) look(now time.Time, roots map[int]bool, all bool, saturated func(cpu int) bool) error {
+	table, err := ptable.Open()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s := &scan{used: make(map[thread]ticks, len(all)), blind: before == nil}
-	ours := ptable.Below(all, roots)
-	type candidate struct {
-		ptable.Process
-		use  float64
-		ours bool
+	defer table.Close()
+	pids, err := table.Pids()
+	if err != nil {
+		return err
 	}
-	var busy []candidate
-	for _, p := range all {
-		if p.Dead() {
-			continue
+	first := c.known == nil
+	stop := stopwatch()
+	fresh := make(map[int]*resident, len(pids))
+	for _, pid := range pids {
+		r := c.known[pid]
+		if r == nil || r.hot || r.ours || all {
+			if r = c.visit(table, pid, r, now); r == nil {
+				continue
+			}
 		}
-		c := candidate{p, s.use(before, seconds, &p), ours[p.Pid]}
-		if c.ours {
-			s.own += max(0, c.use)
-		}
-		if c.use >= littleUse || c.use < 0 && p.State == 'R' && p.Pid != self() {
-			busy = append(busy, c)
-		}
+		fresh[pid] = r
 	}
-	slices.SortFunc(busy, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.use, a.use), cmp.Compare(a.Pid, b.Pid)) })
-	g := newGroups()
-	for _, c := range busy[:min(len(busy), maxCompetitors)] {
-		if !c.ours {
-			s.names = append(s.names, c.Name)
-		}
-		path := g.of(c.Pid)
-		for _, t := range s.threads(before, seconds, &c.Process) {
-			s.tasks = append(s.tasks, task{path: path, weight: niceWeight(t.Nice), want: wanted(t, saturated(t.CPU)), used: max(0, t.use),
-				at: t.CPU, may: affinity(t.Pid), ours: c.ours})
-		}
+	c.known, c.at = fresh, now
+	if cost := stop(); all || first {
+		c.whole, c.cost = now, cost
 	}
-	return s, nil
+	c.own(roots)
+	c.result = c.judge(saturated)
+	c.result.blind = first
+	return nil
 }
 
-// use is the part of a CPU that a process used between two scans; -1 if that
-// is not known.
-func (s *scan) use(before *scan, seconds float64, p *ptable.Process) float64 {
-	key := thread{p.Pid, p.Started}
-	s.used[key] = p.Ticks
-	if before == nil || seconds <= 0 {
+// stopwatch measures CPU time of this thread: waiting for a CPU costs nobody
+// anything.
+func stopwatch() func() time.Duration {
+	runtime.LockOSThread()
+	read := func() time.Duration {
+		var ts unix.Timespec
+		_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // 0 if there is no such clock
+		return time.Duration(ts.Nano())
+	}
+	begin := read()
+	return func() time.Duration {
+		defer runtime.UnlockOSThread()
+		return read() - begin
+	}
+}
+
+// long is a time over which what a process used says little about what it uses
+// now.
+const long = 6 * time.Second
+
+// visit looks at one process.
+func (c *census) visit(table *ptable.Table, pid int, before *resident, now time.Time) *resident {
+	p, ok := table.Read(pid)
+	if !ok || p.Dead() {
+		return nil
+	}
+	r := &resident{Process: p, at: now, use: -1}
+	switch {
+	case before != nil && before.Started == p.Started:
+		r.ours, r.threads = before.ours, before.threads
+		r.use = part(p.Ticks-before.Ticks, now.Sub(before.at))
+		r.hot = r.use >= littleUse || now.Sub(before.at) > long && p.Ticks > before.Ticks
+	case !c.at.IsZero(): // it came since the last look
+		r.use = part(p.Ticks, min(now.Sub(c.at), age(p.Started)))
+		r.hot = true
+	default:
+		r.hot = p.State == 'R'
+	}
+	return r
+}
+
+func part(used ticks, d time.Duration) float64 {
+	if d <= 0 {
 		return -1
 	}
-	was, known := before.used[key]
-	if !known {
-		// It began in between, or was not looked at.
-		return min(float64(p.Ticks)/(seconds*ticksPerSecond), float64(max(1, p.Threads)))
+	return max(0, float64(used)/(d.Seconds()*ticksPerSecond))
+}
+
+// age is how long ago a process began.
+func age(started int64) time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		return long
 	}
-	return float64(p.Ticks-was) / (seconds * ticksPerSecond)
+	const tick = time.Second / ticksPerSecond
+	return max(tick, time.Duration(ts.Nano())-time.Duration(started)*tick)
+}
+
+// own marks what descends from our agents.
+func (c *census) own(roots map[int]bool) {
+	all := make([]ptable.Process, 0, len(c.known))
+	for _, r := range c.known {
+		all = append(all, r.Process)
+	}
+	below := ptable.Below(all, roots)
+	for pid, r := range c.known {
+		r.ours = below[pid]
+	}
+}
+
+// judge finds out who wants CPU time, among those that were just looked at.
+func (c *census) judge(saturated func(cpu int) bool) scan {
+	var s scan
+	var busy []*resident
+	for _, r := range c.known {
+		if r.at != c.at {
+			continue
+		}
+		if r.ours {
+			s.own += max(0, r.use)
+		}
+		if r.Pid != unix.Getpid() && (r.use >= littleUse || r.use < 0 && r.State == 'R') {
+			busy = append(busy, r)
+		}
+	}
+	slices.SortFunc(busy, func(a, b *resident) int { return cmp.Or(cmp.Compare(b.use, a.use), cmp.Compare(a.Pid, b.Pid)) })
+	g := newGroups()
+	for _, r := range busy[:min(len(busy), maxCompetitors)] {
+		if !r.ours {
+			s.names = append(s.names, r.Name)
+		}
+		path := g.of(r.Pid)
+		for _, t := range r.busyThreads() {
+			s.tasks = append(s.tasks, task{path: path, weight: niceWeight(t.Nice), want: wanted(t, saturated(t.CPU)),
+				used: max(0, t.use), at: t.CPU, may: affinity(t.Pid), ours: r.ours})
+		}
+	}
+	return s
 }
 
 // busyThread is a thread that wants CPU time.
@@ -100,33 +192,48 @@ type busyThread struct {
 	use float64 // -1 if not known
 }
 
-// threads are the threads of a process that want CPU time.
-func (s *scan) threads(before *scan, seconds float64, p *ptable.Process) []busyThread {
+// busyThreads are the threads of a process that want CPU time. What each used is
+// known from the second time on; the first time those that run stand for all.
+func (r *resident) busyThreads() []busyThread {
 	const most = 1024
-	if p.Threads <= 1 || p.Threads > most {
-		return []busyThread{{*p, s.use(before, seconds, p)}}
+	one := []busyThread{{r.Process, r.use}}
+	if r.Threads <= 1 || r.Threads > most {
+		return one
 	}
-	all, err := ptable.Threads(p.Pid)
+	all, err := ptable.Threads(r.Pid)
 	if err != nil {
-		return nil
+		return one
 	}
-	var found []busyThread
-	for i := range all {
-		t := &all[i]
-		// A process has the number of its first thread: keep their times apart.
-		key := thread{-t.Pid, t.Started}
-		s.used[key] = t.Ticks
-		use := -1.0
-		if before != nil && seconds > 0 {
-			if was, known := before.used[key]; known {
-				use = float64(t.Ticks-was) / (seconds * ticksPerSecond)
+	before := r.threads
+	r.threads = make(map[int]ticks, len(all))
+	sum := ticks(0)
+	var ran, running []busyThread
+	for _, t := range all {
+		r.threads[t.Pid] = t.Ticks
+		used := t.Ticks - before[t.Pid]
+		if before != nil && used > 0 {
+			ran = append(ran, busyThread{t, float64(used)})
+			sum += used
+		}
+		if t.State == 'R' {
+			running = append(running, busyThread{t, -1})
+		}
+	}
+	if sum == 0 {
+		if len(running) == 0 {
+			return one
+		}
+		for i := range running {
+			if r.use >= 0 {
+				running[i].use = r.use / float64(len(running))
 			}
 		}
-		if use >= littleUse || use < 0 && t.State == 'R' {
-			found = append(found, busyThread{*t, use})
-		}
+		return running
 	}
-	return found
+	for i := range ran { // the process's use, as its threads had it
+		ran[i].use *= r.use / float64(sum)
+	}
+	return slices.DeleteFunc(ran, func(t busyThread) bool { return t.use < littleUse })
 }
 
 // wanted is how much of a CPU a thread would use if it got all it wants. One

@@ -65,49 +65,77 @@ func Parse(line []byte) (Process, bool) {
 
 // All reads the processes of the machine. Those that end meanwhile may be
 // missing.
-func All() ([]Process, error) { return list("/proc", "/stat") }
+func All() ([]Process, error) { return readAll("/proc") }
 
 // Threads reads the threads of a process.
-func Threads(pid int) ([]Process, error) {
-	return list("/proc/"+strconv.Itoa(pid)+"/task", "/stat")
-}
+func Threads(pid int) ([]Process, error) { return readAll("/proc/" + strconv.Itoa(pid) + "/task") }
 
-func list(dir, file string) ([]Process, error) {
-	d, err := os.Open(dir)
+func readAll(dir string) ([]Process, error) {
+	t, err := open(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = d.Close() }() // only read from
-	names, err := d.Readdirnames(-1)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
+	defer t.Close()
+	pids, err := t.Pids()
+	if err != nil {
 		return nil, err
 	}
-	found := make([]Process, 0, len(names))
-	var buf [1024]byte
-	for _, name := range names {
-		if name[0] < '1' || name[0] > '9' {
-			continue
-		}
-		if n := readAt(int(d.Fd()), name+file, buf[:]); n > 0 {
-			if p, ok := Parse(buf[:n]); ok {
-				found = append(found, p)
-			}
+	found := make([]Process, 0, len(pids))
+	for _, pid := range pids {
+		if p, ok := t.Read(pid); ok {
+			found = append(found, p)
 		}
 	}
 	return found, nil
 }
 
-func readAt(dir int, name string, buf []byte) int {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+// Table is for those who do not want to read all of it.
+type Table struct {
+	dir *os.File
+	buf [1024]byte
+}
+
+// Open opens the table of processes.
+func Open() (*Table, error) { return open("/proc") }
+
+func open(dir string) (*Table, error) {
+	d, err := os.Open(dir)
 	if err != nil {
-		return 0
+		return nil, err
 	}
-	n, err := unix.Read(fd, buf)
-	_ = unix.Close(fd)
+	return &Table{dir: d}, nil
+}
+
+// Close closes the table.
+func (t *Table) Close() { _ = t.dir.Close() } // only read from
+
+// Pids lists the numbers of all processes, once: a second time there are none.
+func (t *Table) Pids() ([]int, error) {
+	names, err := t.dir.Readdirnames(-1)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
+		return nil, err
+	}
+	pids := make([]int, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// Read reads one process; false if it is gone.
+func (t *Table) Read(pid int) (Process, bool) {
+	fd, err := unix.Openat(int(t.dir.Fd()), strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return 0
+		return Process{}, false
 	}
-	return n
+	n, err := unix.Read(fd, t.buf[:])
+	_ = unix.Close(fd) // only read from
+	if err != nil || n <= 0 {
+		return Process{}, false
+	}
+	return Parse(t.buf[:n])
 }
 
 // Below says which of the processes descend from any of the roots, the roots
