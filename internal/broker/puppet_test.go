@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -45,6 +46,7 @@ type attempt struct {
 	sent   []wire.Message // numbered, not acknowledged
 	orders chan wire.Order
 	dead   bool
+	final  bool // its last word has been acknowledged: it leaves
 }
 
 func (p *puppet) Start(_ context.Context, a *wire.Attempt) error {
@@ -127,9 +129,14 @@ func (a *attempt) listen(conn net.Conn) {
 		}
 		a.mu.Lock()
 		for len(a.sent) > 0 && a.sent[0].Seq <= o.Seq {
+			a.final = a.final || slices.Contains([]wire.Kind{wire.Ended, wire.Left, wire.Lost}, a.sent[0].Kind)
 			a.sent = a.sent[1:]
 		}
+		leaves := a.final && len(a.sent) == 0
 		a.mu.Unlock()
+		if leaves {
+			a.cut()
+		}
 	}
 }
 
