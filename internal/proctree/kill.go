@@ -50,46 +50,65 @@ func (t *Tree) Kill(ctx context.Context, grace time.Duration) error {
 	}
 }
 
-// strike stops all and kills all, once.
+// strike stops all, until a look finds nobody new, and kills all.
 func (t *Tree) strike() error {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.group != nil {
-		if err := t.group.Kill(); err != nil {
+	group := t.group
+	t.mu.Unlock()
+	if group != nil {
+		if err := group.Kill(); err != nil {
 			return err
 		}
 	}
-	known := -1
-	for range 100 { // until a look finds nobody new: then all stand still
-		t.look(true)
-		if len(t.members) == known {
+	hit := map[int]uint64{}
+	for range 1000 {
+		if fresh, _ := t.sweep(unix.SIGSTOP, hit); fresh == 0 { // the kill below tells
 			break
 		}
-		known = len(t.members)
-		t.each(unix.SIGSTOP, true)
 	}
-	return t.each(unix.SIGKILL, true)
+	clear(hit)
+	_, err := t.sweep(unix.SIGKILL, hit)
+	return err
 }
 
-// each sends a signal to all members that live. With groups it goes to
-// their process groups too: the kernel sends that to all at once, also to
-// those that are being forked at that moment.
-func (t *Tree) each(sig syscall.Signal, groups bool) error {
+// sweep signals all processes that there are and that were not hit before, from
+// the top down: who has a signal pending cannot fork, so below those that were
+// hit the tree does not grow. Process groups are signalled too, since the
+// kernel does that to all members at once, also to those that are being forked at
+// that moment, while one by one they may always be a step ahead. It returns
+// how many were new.
+func (t *Tree) sweep(sig syscall.Signal, hit map[int]uint64) (fresh int, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var errs []error
-	done := map[int]bool{}
-	for _, m := range t.members {
-		if m.zombie() {
+	groups := map[int]bool{}
+	kids := t.kin()
+	in := map[int]bool{}
+	list := t.ourOwn()
+	for i := 0; i < len(list); i++ { // the list grows while it is gone through
+		s := list[i]
+		if s.pgrp > 1 && !groups[s.pgrp] && s.session != ourSession() {
+			groups[s.pgrp] = true
+			unix.Kill(-s.pgrp, sig) //nolint:errcheck // each is signalled by itself as well
+		}
+		if s.zombie() || in[s.pid] {
 			continue
 		}
-		if g := m.pgrp; groups && !done[g] && g > 1 && m.session != ourSession() {
-			done[g] = true
-			unix.Kill(-g, sig) //nolint:errcheck // each of them is signalled by itself as well
+		in[s.pid] = true
+		if start, ok := hit[s.pid]; !ok || start != s.start {
+			hit[s.pid] = s.start
+			fresh++
+			if err := t.read.signal(s.pid, s.start, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+				errs = append(errs, fmt.Errorf("process %d (%s) cannot be ended: %w", s.pid, s.comm, err))
+			}
 		}
-		if err := t.read.signal(m.pid, m.start, sig); err != nil && !errors.Is(err, unix.ESRCH) {
-			errs = append(errs, fmt.Errorf("process %d (%s) cannot be signalled: %w", m.pid, m.comm, err))
+		for _, pid := range kids(s.pid, s.threads) {
+			if kid, err := t.read.stat(pid); err == nil && !in[pid] {
+				list = append(list, kid)
+			}
 		}
 	}
-	return errors.Join(errs...)
+	return fresh, errors.Join(errs...)
 }
 
 // Signal sends a signal to every process of the tree.
@@ -99,7 +118,11 @@ func (t *Tree) signalAll(sig syscall.Signal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.look(true)
-	t.each(sig, false) //nolint:errcheck // who cannot be signalled is told of when killing fails
+	for _, m := range t.members {
+		if !m.zombie() {
+			t.read.signal(m.pid, m.start, sig) //nolint:errcheck // who cannot be signalled is told of when killing fails
+		}
+	}
 }
 
 // left is an error that names the processes that could not be ended.

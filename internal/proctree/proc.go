@@ -22,7 +22,7 @@ type reader struct {
 func openProc(path string) (int, error) {
 	for {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != unix.EINTR { //nolint:errorlint // a bare errno of a system call
+		if err != unix.EINTR {
 			return fd, err
 		}
 	}
@@ -37,7 +37,7 @@ func (r *reader) at(fd int) ([]byte, error) {
 	n := 0
 	for {
 		m, err := unix.Pread(fd, r.buf[n:], int64(n))
-		if err == unix.EINTR { //nolint:errorlint // a bare errno of a system call
+		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
@@ -65,7 +65,7 @@ func (r *reader) file(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	return r.at(fd)
 }
 
@@ -85,7 +85,7 @@ func (r *reader) stat(pid int) (stat, error) {
 // stateOf is the state of a process whose first thread has ended: that of
 // another thread.
 func (r *reader) stateOf(pid int) byte {
-	tids, _ := numbersIn(procPath(pid, "task")) //nolint:errcheck // gone meanwhile: a zombie
+	tids, _ := numbersIn(procPath(pid, "task")) // gone meanwhile: a zombie
 	for _, tid := range tids {
 		text, err := r.file(procPath(pid, "task/") + strconv.Itoa(tid) + "/stat")
 		if err != nil {
@@ -157,7 +157,7 @@ func cpuClock(pid int) (time.Duration, bool) {
 // signal sends a signal to a process if it is still the one that started then.
 func (r *reader) signal(pid int, start uint64, sig syscall.Signal) error {
 	fd, err := unix.PidfdOpen(pid, 0)
-	if err == unix.ENOSYS || err == unix.EPERM { //nolint:errorlint // a bare errno of a system call
+	if err == unix.ENOSYS || err == unix.EPERM {
 		// No such call here: the number is checked and used in one breath.
 		if s, err := r.stat(pid); err != nil || s.start != start {
 			return unix.ESRCH
@@ -167,9 +167,14 @@ func (r *reader) signal(pid int, start uint64, sig syscall.Signal) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	if s, err := r.stat(pid); err != nil || s.start != start {
 		return unix.ESRCH
 	}
 	return unix.PidfdSendSignal(fd, sig, nil, 0)
+}
+
+// closeFD closes a file that was only read.
+func closeFD(fd int) {
+	unix.Close(fd) //nolint:errcheck // nothing is lost
 }

@@ -60,15 +60,24 @@ func (r *reader) reapOrphans() {
 	if !waitable(0) {
 		return
 	}
-	for _, pid := range r.ourChildren() {
-		s, err := r.stat(pid)
-		if err != nil || !s.zombie() || !orphan(s) || !waitable(pid) {
-			continue
-		}
-		if t := r.owner(s); t != nil {
-			t.bury(pid)
-		} else {
-			wait(pid)
+	// The kernel may leave out a child when another goes while it lists them.
+	for again := true; again; {
+		again = false
+		for _, pid := range r.ourChildren() {
+			s, err := r.stat(pid)
+			if err != nil {
+				again = true
+				continue
+			}
+			if !s.zombie() || !orphan(s) || !waitable(pid) {
+				continue
+			}
+			again = true
+			if t := r.owner(s); t != nil {
+				t.bury(pid)
+			} else {
+				wait(pid)
+			}
 		}
 	}
 }
@@ -105,7 +114,7 @@ func (r *reader) ourChildren() []int {
 
 // everybody reads all of /proc: for kernels that do not list children.
 func (r *reader) everybody() []stat {
-	pids, _ := numbersIn("/proc") //nolint:errcheck // without /proc nothing works, and that is said elsewhere
+	pids, _ := numbersIn("/proc") // without /proc nothing works, and that is said elsewhere
 	var list []stat
 	for _, pid := range pids {
 		if s, err := r.stat(pid); err == nil {

@@ -82,7 +82,7 @@ func (t *Tree) Close() {
 		t.closeFiles(m)
 	}
 	if t.loadavg >= 0 {
-		unix.Close(t.loadavg)
+		closeFD(t.loadavg)
 		t.loadavg = -1
 	}
 }
@@ -185,9 +185,9 @@ func (t *Tree) empty() bool {
 // ourOwn lists the children of this process that belong to the tree.
 func (t *Tree) ourOwn() []stat {
 	list, sure := t.listOwn()
-	for range 10 {
-		if sure {
-			break
+	for i := 0; i < 10 && !sure; i++ {
+		if i > 2 {
+			time.Sleep(time.Millisecond)
 		}
 		list, sure = t.listOwn()
 	}
@@ -205,7 +205,8 @@ func (t *Tree) ourOwn() []stat {
 }
 
 // listOwn is one look at our children. It is not sure if one of them was gone
-// before it could be looked at: the kernel may then have left out another.
+// before it could be looked at, since the kernel may then have left out
+// another, or if it cannot be told whose one is.
 func (t *Tree) listOwn() (list []stat, sure bool) {
 	sure = true
 	for _, pid := range t.read.ourChildren() {
@@ -214,21 +215,33 @@ func (t *Tree) listOwn() (list []stat, sure bool) {
 			sure = false
 			continue
 		}
-		if t.roots[pid] != nobody || orphan(s) && (t.knowsLocked(s) || t.claims(s)) {
+		ours := t.roots[pid] != nobody
+		if !ours && orphan(s) {
+			if ours = t.knowsLocked(s); !ours {
+				claimed, certain := t.claims(s)
+				ours, sure = claimed, sure && certain
+			}
+		}
+		if ours {
 			list = append(list, s)
+			if s.session != ourSession() {
+				t.sessions[s.session] = true // it can be told by that when it is dead
+			}
 		}
 	}
 	return list, sure
 }
 
-// claims decides whether an orphan that no tree knows yet is ours.
-func (t *Tree) claims(s stat) bool {
+// claims decides whether an orphan that no tree knows yet is ours. While a
+// process executes a program it has no environment.
+func (t *Tree) claims(s stat) (ours, certain bool) {
 	known.Lock()
 	defer known.Unlock()
 	if mark, ok := t.read.mark(s.pid); ok {
-		return mark == t.mark
+		return mark == t.mark, true
 	}
-	return len(known.trees) == 1 && known.trees[t.mark] == t
+	ours = len(known.trees) == 1 && known.trees[t.mark] == t
+	return ours, ours || s.zombie()
 }
 
 // tell wakes those who wait for a change.
@@ -240,7 +253,7 @@ func (t *Tree) tell() {
 func (t *Tree) closeFiles(m *member) {
 	for _, fd := range []*int{&m.statFD, &m.ioFD} {
 		if *fd >= 0 {
-			unix.Close(*fd)
+			closeFD(*fd)
 			*fd = -1
 			t.fds--
 		}

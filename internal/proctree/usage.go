@@ -3,6 +3,7 @@ package proctree
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -178,7 +179,7 @@ func (t *Tree) readKept(fd *int, pid int, name string) ([]byte, error) {
 		t.fds++
 		return t.read.at(opened)
 	}
-	defer unix.Close(opened)
+	defer closeFD(opened)
 	return t.read.at(opened)
 }
 
@@ -195,18 +196,19 @@ func (t *Tree) settle(gone []*member) {
 		missing[a] = append(missing[a], m)
 	}
 	for a, list := range missing {
-		var want, got time.Duration
+		var want, came time.Duration
 		var io ioCount
 		for _, m := range list {
 			want += m.cpu + m.kids
 			io = io.plus(m.io)
 		}
 		if a != nil {
-			// Its count is in whole ticks, of user and of system time.
-			got = a.kids - a.seen + 2*tick*time.Duration(len(list))
+			came = a.kids - a.seen
 		}
-		if got < want {
-			t.dead += want - max(got, 0)
+		// Counts of waited-for children are in whole ticks, of user and of
+		// system time.
+		if came+2*tick*time.Duration(len(list)) < want || came == 0 {
+			t.dead += want - came
 			t.deadIO = t.deadIO.plus(io)
 		}
 	}
@@ -228,7 +230,7 @@ func (t *Tree) discover() {
 		if m.zombie() {
 			continue
 		}
-		for _, pid := range kids(m) {
+		for _, pid := range kids(m.pid, m.threads) {
 			if t.byPid[pid] != nil {
 				continue
 			}
@@ -240,11 +242,11 @@ func (t *Tree) discover() {
 }
 
 // kin is a function that lists children.
-func (t *Tree) kin() func(m *member) []int {
+func (t *Tree) kin() func(pid, threads int) []int {
 	var list []int
 	if _, err := t.read.children(os.Getpid(), 1, nil); err == nil {
-		return func(m *member) []int {
-			list, _ = t.read.children(m.pid, m.threads, list[:0]) //nolint:errcheck // gone meanwhile: no children
+		return func(pid, threads int) []int {
+			list, _ = t.read.children(pid, threads, list[:0]) // gone meanwhile: no children
 			return list
 		}
 	}
@@ -252,7 +254,7 @@ func (t *Tree) kin() func(m *member) []int {
 	for _, s := range t.read.everybody() {
 		of[s.ppid] = append(of[s.ppid], s.pid)
 	}
-	return func(m *member) []int { return of[m.pid] }
+	return func(pid, _ int) []int { return of[pid] }
 }
 
 // add takes a process into the tree unless it is there.
@@ -278,7 +280,7 @@ func (t *Tree) switches() int64 {
 	for _, m := range t.members {
 		tids := []int{m.pid}
 		if m.threads > 1 {
-			tids, _ = numbersIn(procPath(m.pid, "task")) //nolint:errcheck // gone meanwhile: nothing to count
+			tids, _ = numbersIn(procPath(m.pid, "task")) // gone meanwhile: nothing to count
 		}
 		for _, tid := range tids {
 			if tasks++; tasks > mostTasks {
@@ -303,7 +305,7 @@ func (t *Tree) bury(pid int) (unix.WaitStatus, time.Duration, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := t.byPid[pid]
-	if m != nil {
+	if m != nil && slices.ContainsFunc(t.members, func(other *member) bool { return other.parent == m }) {
 		// While it is still there, find out which of its children it had
 		// waited for.
 		t.settle(t.refresh())

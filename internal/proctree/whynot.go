@@ -174,7 +174,7 @@ func beginning(path string) []byte {
 	}
 	defer f.Close() //nolint:errcheck // opened for reading
 	buf := make([]byte, 256)
-	n, _ := f.Read(buf) //nolint:errcheck // what there is
+	n, _ := f.Read(buf) // what there is
 	return buf[:n]
 }
 

@@ -1,0 +1,191 @@
+package proctree
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// near reports whether got is want, but for what a process uses before main
+// and after its report, and for ticks.
+func near(got, want time.Duration, processes int) bool {
+	each := 30 * time.Millisecond
+	return got >= want-2*tick*time.Duration(processes) && got <= want+each*time.Duration(processes)
+}
+
+func TestProcessorTimeOfChildrenAndOfTheDeadIsCounted(t *testing.T) {
+	tree := newTree(t)
+	file := filepath.Join(t.TempDir(), "used")
+	p := mustStart(t, tree, role("parent", "4", "150", file))
+	var last Usage
+	most := 0
+	for alive := true; alive; {
+		select {
+		case <-p.Done():
+			alive = false
+		case <-time.After(3 * time.Millisecond):
+		}
+		u := tree.Usage()
+		if u.CPU < last.CPU || u.Read < last.Read || u.Written < last.Written {
+			t.Fatalf("%+v after %+v", u, last)
+		}
+		// Never more than there is: what is counted twice would stay.
+		if ceiling, n := reported(t, file); n == 5 && u.CPU > ceiling+5*30*time.Millisecond {
+			t.Fatalf("counted %v, the processes used %v", u.CPU, ceiling)
+		}
+		most = max(most, u.Processes)
+		last = u
+	}
+	want, n := reported(t, file)
+	if n != 5 || !near(last.CPU, want, n) {
+		t.Errorf("counted %v, %d processes used %v", last.CPU, n, want)
+	}
+	if most < 2 || last.Processes != 0 || last.Memory != 0 || last.Threads != 0 {
+		t.Errorf("at most %d processes, in the end %+v", most, last)
+	}
+}
+
+// Orphans come to us, and we are told what they used.
+func TestProcessorTimeOfDaemonsIsCounted(t *testing.T) {
+	tree := newTree(t)
+	file := filepath.Join(t.TempDir(), "used")
+	for range 3 {
+		if e := ended(t, mustStart(t, tree, role("daemon", "burn", "120", file))); e.Code != 0 {
+			t.Fatalf("ended with %+v", e)
+		}
+	}
+	if len(tree.Pids()) == 0 {
+		t.Error("the daemons are not in the tree")
+	}
+	if err := tree.Wait(background); err != nil {
+		t.Fatal(err)
+	}
+	want, n := reported(t, file)
+	// The two that made each daemon have not told what they used.
+	if got := tree.Usage().CPU; n != 3 || !near(got, want, 3*n) {
+		t.Errorf("counted %v, %d daemons used %v", got, n, want)
+	}
+}
+
+// Nobody waits for them and nobody is told: what was last seen is kept.
+func TestProcessorTimeOfChildrenNobodyWaitsForIsKeptAsLastSeen(t *testing.T) {
+	tree := newTree(t)
+	file := filepath.Join(t.TempDir(), "used")
+	mustStart(t, tree, role("careless", "3", "200", file))
+	var high time.Duration
+	waitFor(t, "the children to end", func() bool {
+		high = max(high, tree.Usage().CPU)
+		_, n := reported(t, file)
+		return n == 3 && len(tree.Pids()) == 1
+	})
+	got := tree.Usage().CPU
+	want, _ := reported(t, file)
+	if got < high || got < want*7/10 || got > want+5*30*time.Millisecond {
+		t.Errorf("counted %v, once %v; used %v", got, high, want)
+	}
+	// And it is counted once: more work adds to it.
+	mustStart(t, tree, role("burn", "50"))
+	waitFor(t, "more to be counted", func() bool { return tree.Usage().CPU >= got+45*time.Millisecond })
+}
+
+func TestBytesMemoryAndThreadsAreCounted(t *testing.T) {
+	tree := newTree(t)
+	p := mustStart(t, tree, shell("head -c 3000000 /dev/zero | cat >/dev/null; head -c 1000000 /dev/zero >/dev/null & wait; kill -STOP $$"))
+	waitFor(t, "the script to be through", func() bool {
+		u := tree.Usage()
+		return u.Read >= 7_000_000 && u.Written >= 7_000_000 && u.Processes == 1
+	})
+	u := tree.Usage()
+	if u.Memory < 100_000 || u.Threads != 1 {
+		t.Errorf("%+v", u)
+	}
+	waitFor(t, "context switches to be looked up", func() bool { return tree.Usage().Switches > 0 })
+	tree.Kill(background, 0)
+	if e := ended(t, p); e.Signal != 9 {
+		t.Errorf("ended with %+v", e)
+	}
+	if after := tree.Usage(); after.Read < u.Read || after.CPU < u.CPU {
+		t.Errorf("%+v after %+v", after, u)
+	}
+}
+
+func TestANameThatLooksLikeAStatLineConfusesNobody(t *testing.T) {
+	tree := newTree(t)
+	p := startReady(t, tree, role("name", ") Z 1 1\n1 (a b"))
+	if pids := tree.Pids(); len(pids) != 1 || pids[0] != p.Pid {
+		t.Errorf("processes %v, want %d", pids, p.Pid)
+	}
+	if u := tree.Usage(); u.Processes != 1 || u.Threads < 2 || u.CPU <= 0 {
+		t.Errorf("%+v", u)
+	}
+	if e := tree.left(nil); e == nil {
+		t.Error("no error")
+	}
+}
+
+// With several trees in one process each counts its own, also of orphans.
+func TestTreesSideBySideDoNotMix(t *testing.T) {
+	dir := t.TempDir()
+	trees := map[string]*Tree{}
+	for i, ms := range []string{"60", "180"} {
+		tree := Of(fmt.Sprintf("%s-%d", newTree(t).mark, i))
+		defer tree.Close()
+		defer tree.Kill(background, 0)
+		trees[ms] = tree
+		mustStart(t, tree, role("daemon", "burn", ms, filepath.Join(dir, ms)))
+	}
+	for ms, tree := range trees {
+		if err := tree.Wait(background); err != nil {
+			t.Fatal(err)
+		}
+		want, n := reported(t, filepath.Join(dir, ms))
+		if got := tree.Usage().CPU; n != 1 || !near(got, want, 3) {
+			t.Errorf("counted %v, used %v", got, want)
+		}
+	}
+}
+
+// What a sample costs: the tree is that of a shell with 20 children.
+func BenchmarkUsageOfTwentyProcesses(b *testing.B) {
+	for _, c := range []struct {
+		what  string
+		forks bool
+	}{{"nothing is forked", false}, {"somebody forks all the time", true}} {
+		b.Run(c.what, func(b *testing.B) {
+			tree := newTree(b)
+			mustStart(b, tree, shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do sleep 1000 & done; wait"))
+			waitFor(b, "all to run", func() bool { return len(tree.Pids()) == 20 })
+			var before, after time.Duration
+			b.ResetTimer()
+			before = used()
+			for b.Loop() {
+				if c.forks {
+					tree.lastPid = ""
+				}
+				tree.Usage()
+			}
+			after = used()
+			b.ReportMetric(float64(after-before)/float64(b.N)/float64(2*time.Second)*100, "%CPU@2s")
+		})
+	}
+}
+
+func BenchmarkStart(b *testing.B) {
+	for _, c := range []struct {
+		what string
+		hold bool
+	}{{"plain", false}, {"with limits", true}} {
+		b.Run(c.what, func(b *testing.B) {
+			tree := newTree(b)
+			s := role()
+			s.Argv = []string{"/bin/true"}
+			if c.hold {
+				s.Limits.FileSize = 1 << 40
+			}
+			for b.Loop() {
+				<-mustStart(b, tree, s).Done()
+			}
+		})
+	}
+}
