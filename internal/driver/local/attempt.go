@@ -2,9 +2,7 @@ package local
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -95,15 +93,16 @@ func pause(failures int) time.Duration {
 
 // launch starts an agent on the attempt's folder and watches it. a.mu is held.
 func (d *Driver) launch(a *attempt) error {
-	log, err := os.OpenFile(filepath.Join(a.dir, logFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	said, err := newWords(a.dir)
 	if err != nil {
 		return err
 	}
-	p, err := d.agent.spawn(a.dir, log, d.null, d.clock())
-	_ = log.Close() // the agent has it
+	p, err := d.agent.spawn(a.dir, said.File, d.null, d.clock())
 	if err != nil {
+		_ = said.Close() // nothing was said
 		return err
 	}
+	p.said = said
 	d.watch(a, p)
 	return nil
 }
@@ -117,6 +116,9 @@ func (d *Driver) watch(a *attempt, p *process) {
 	if d.closed {
 		p.forget()
 		return
+	}
+	if p.said.File == nil {
+		p.said = wordsOf(p.pid)
 	}
 	d.tasks.Go(func() {
 		if p.wait(d.closing) == nil {
@@ -143,6 +145,7 @@ func (d *Driver) count(a *attempt, p *process) {
 func (d *Driver) gone(a *attempt, p *process) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	p.said.keep(a.dir)
 	if a.released || d.isClosed() {
 		return
 	}
@@ -224,26 +227,6 @@ func (d *Driver) tell(a *attempt, what string) {
 	if d.opt.Failed != nil {
 		d.tasks.Go(func() { d.opt.Failed(a.id, err) }) // it may call us
 	}
-}
-
-// lastWords are the last line that agents wrote.
-func lastWords(dir string) string {
-	f, err := os.Open(filepath.Join(dir, logFile))
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = f.Close() }() // only read from
-	const enough = 400
-	if st, err := f.Stat(); err == nil && st.Size() > enough {
-		_, _ = f.Seek(-enough, 2)
-	}
-	buf := make([]byte, enough)
-	n, _ := f.Read(buf)
-	lines := strings.Split(strings.TrimSpace(string(buf[:n])), "\n")
-	if last := lines[len(lines)-1]; last != "" {
-		return ": " + strings.ToValidUTF8(last, "")
-	}
-	return ""
 }
 
 func (d *Driver) isClosed() bool {

@@ -3,7 +3,9 @@ package local
 import (
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -41,12 +43,24 @@ func BenchmarkAttempts(b *testing.B) {
 					}
 				})
 			}
+			before := cpuTime(b, syscall.RUSAGE_SELF)
 			for b.Loop() {
 				jobs <- struct{}{}
 			}
 			close(jobs)
 			workers.Wait()
+			used := cpuTime(b, syscall.RUSAGE_SELF) - before
+			b.ReportMetric(float64(used.Microseconds())/float64(b.N), "driver-µs/op")
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "attempts/s")
 		})
 	}
+}
+
+func cpuTime(b *testing.B, who int) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(who, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -28,13 +27,10 @@ const (
 
 // What stands beside the attempts' folders.
 const (
-	goneDir  = "gone"  // a file for every attempt that was released
+	goneFile = "gone"  // the attempts that were released
 	trashDir = "trash" // folders of released attempts, on their way out
+	rampart  = "fence" // an empty file: every fence is another name for it
 )
-
-// rememberGone is how long it is known that an attempt was released: longer
-// than any repeated Start can be late.
-const rememberGone = 24 * time.Hour
 
 func folderName(id driver.ID) string {
 	return strconv.FormatInt(int64(id.Job), 10) + "." + strconv.FormatInt(int64(id.Epoch), 10)
@@ -92,6 +88,16 @@ func readAttempt(dir string) (*wire.Attempt, error) {
 func exists(path string) bool {
 	var st syscall.Stat_t
 	return syscall.Stat(path, &st) == nil
+}
+
+// fence puts the fence around a folder: another name for a file that is there
+// already, because making one costs ten times as much.
+func fence(dir, rampart string) error {
+	path := filepath.Join(dir, fenceFile)
+	if err := os.Link(rampart, path); err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return touch(path) // a file has only so many names, or none can be added here
 }
 
 func touch(path string) error {

@@ -63,6 +63,7 @@ type Driver struct {
 	mu       sync.Mutex
 	attempts map[driver.ID]*attempt
 	closed   bool
+	released *register
 
 	spent   atomic.Int64  // nanoseconds of CPU time of agents that ended
 	closing chan struct{} // closed by Close
@@ -86,11 +87,9 @@ func New(o Options) (*Driver, error) {
 		return nil, err
 	}
 	d.null = null
-	for _, dir := range []string{d.opt.Dir, d.path(goneDir), d.path(trashDir)} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			_ = null.Close()
-			return nil, err
-		}
+	if err := d.settle(); err != nil {
+		_ = null.Close() // nothing was written
+		return nil, fmt.Errorf("cluster %s: %w", o.Cluster, err)
 	}
 	d.owner, d.notes = newGroups(&d.opt)
 	d.meter = load.NewMeter(load.Config{CPUs: d.opt.CPUs, Nice: d.opt.Nice, Quota: d.opt.Quota, Every: d.opt.Sample,
@@ -146,6 +145,19 @@ func (d *Driver) complete() error {
 	return err
 }
 
+// settle makes what stands beside the attempts' folders.
+func (d *Driver) settle() error {
+	if err := os.MkdirAll(d.path(trashDir), 0o700); err != nil {
+		return err
+	}
+	if err := touch(d.path(rampart)); err != nil {
+		return err
+	}
+	var err error
+	d.released, err = openRegister(d.path(goneFile), d.clock())
+	return err
+}
+
 // agentCommand is how agents are called. By default it is the very program that
 // runs here, also after its file was replaced: broker and agent then speak the
 // same language.
@@ -179,7 +191,7 @@ func (d *Driver) Close() error {
 	d.mu.Unlock()
 	d.meter.Close()
 	d.tasks.Wait()
-	return d.null.Close()
+	return errors.Join(d.null.Close(), d.released.close())
 }
 
 // Notes says what of the options this machine does not allow, one line each

@@ -19,6 +19,7 @@ type process struct {
 	pid   int
 	fd    *os.File      // pidfd; nil on kernels without
 	since time.Time     // when we got to know it
+	said  words         // what it says; taken away by whoever sees it die
 	done  chan struct{} // closed once it is dead (and reaped, if it is our child)
 
 	mu     sync.Mutex
@@ -93,6 +94,9 @@ func (p *process) wait(forgotten <-chan struct{}) error {
 func (p *process) forget() {
 	if p.fd != nil {
 		_ = p.fd.Close()
+	}
+	if p.said.File != nil {
+		_ = p.said.Close()
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -45,8 +44,8 @@ func (d *Driver) release(ctx context.Context, id driver.ID) error {
 		if err := d.end(ctx, a); err != nil {
 			return err
 		}
-	} else if err := touch(d.gonePath(id)); err != nil {
-		return err
+	} else {
+		d.remember(id)
 	}
 	d.mu.Lock()
 	delete(d.attempts, id)
@@ -56,7 +55,8 @@ func (d *Driver) release(ctx context.Context, id driver.ID) error {
 
 // end ends what runs on an attempt's folder and puts the folder away.
 func (d *Driver) end(ctx context.Context, a *attempt) error {
-	if err := touch(filepath.Join(a.dir, fenceFile)); err != nil {
+	// On a full disk there is no fence: the lock and the end of the folder will do.
+	if err := fence(a.dir, d.path(rampart)); err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
 	}
 	started := exists(filepath.Join(a.dir, startedFile))
@@ -77,9 +77,7 @@ func (d *Driver) end(ctx context.Context, a *attempt) error {
 			return err
 		}
 	}
-	if err := touch(d.gonePath(a.id)); err != nil {
-		return err
-	}
+	d.remember(a.id)
 	return d.putAway(a.dir)
 }
 
@@ -171,34 +169,20 @@ func (d *Driver) remove(dir string) {
 	}
 }
 
-// tidy removes what an earlier driver left half removed, and forgets attempts
-// that were released long ago.
+// tidy removes what an earlier driver left half removed.
 func (d *Driver) tidy() error {
 	trash, err := os.ReadDir(d.path(trashDir))
-	if err != nil {
-		return err
-	}
 	for _, e := range trash {
 		d.remove(filepath.Join(d.path(trashDir), e.Name()))
 	}
-	gone, err := os.ReadDir(d.path(goneDir))
-	if err != nil {
-		return err
-	}
-	for _, e := range gone {
-		info, err := e.Info()
-		if err == nil && d.clock.Since(info.ModTime()) > rememberGone {
-			err = os.Remove(filepath.Join(d.path(goneDir), e.Name()))
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
-func (d *Driver) gonePath(id driver.ID) string {
-	return filepath.Join(d.opt.Dir, goneDir, folderName(id))
+// remember notes that the attempt is never to be started again.
+func (d *Driver) remember(id driver.ID) {
+	if err := d.released.add(id, d.clock()); err != nil {
+		d.log.Warn("a release cannot be written down", "job", id.Job, "epoch", id.Epoch, "err", err)
+	}
 }
 
 // killBelow ends all that descends from an agent that stands still: it stays

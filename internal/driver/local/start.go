@@ -41,7 +41,7 @@ func (d *Driver) start(ctx context.Context, id driver.ID, w *wire.Attempt) error
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.released || exists(d.gonePath(id)) || exists(filepath.Join(a.dir, fenceFile)) {
+	if a.released || d.released.has(id) || exists(filepath.Join(a.dir, fenceFile)) {
 		return ErrReleased
 	}
 	if a.running() != nil {

@@ -88,7 +88,7 @@ func (w *world) cleanUp() {
 			w.t.Error(err)
 		}
 		for _, e := range left {
-			if name == trashDir || e.Name() != trashDir && e.Name() != goneDir {
+			if name == trashDir || e.IsDir() && e.Name() != trashDir {
 				w.t.Errorf("%s is left behind", e.Name())
 			}
 		}

@@ -1,0 +1,100 @@
+package local
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+)
+
+// How long, and of how many attempts, it is known that they were released:
+// longer than any repeated Start can be late.
+const (
+	rememberFor = 24 * time.Hour
+	rememberMax = 100_000
+)
+
+// register knows which attempts were released, across restarts: a line in a
+// file for each. A line that a crash cut off is as if it had not been written;
+// then Release did not return either.
+type register struct {
+	mu    sync.Mutex
+	file  *os.File
+	known map[driver.ID]bool
+}
+
+// openRegister reads the file and writes it anew without what is too old.
+func openRegister(path string, now time.Time) (*register, error) {
+	data, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	r := &register{known: map[driver.ID]bool{}}
+	ids, times := parseRegister(data)
+	var kept bytes.Buffer
+	for i, id := range ids {
+		if age := now.Sub(times[i]); age < rememberFor && len(ids)-i <= rememberMax {
+			r.known[id] = true
+			kept.WriteString(line(id, times[i]))
+		}
+	}
+	if !bytes.Equal(kept.Bytes(), data) {
+		tmp := path + ".new"
+		if err := os.WriteFile(tmp, kept.Bytes(), 0o600); err != nil {
+			return nil, err
+		}
+		if err := os.Rename(tmp, path); err != nil {
+			return nil, err
+		}
+	}
+	r.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	return r, err
+}
+
+func line(id driver.ID, at time.Time) string {
+	return fmt.Sprintf("%s %d\n", folderName(id), at.Unix())
+}
+
+// parseRegister reads the lines that are whole.
+func parseRegister(data []byte) (ids []driver.ID, times []time.Time) {
+	if end := bytes.LastIndexByte(data, '\n'); end < len(data)-1 {
+		data = data[:end+1]
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for lines.Scan() {
+		name, at, _ := strings.Cut(lines.Text(), " ")
+		id, ok := parseFolderName(name)
+		seconds, err := strconv.ParseInt(at, 10, 64)
+		if ok && err == nil {
+			ids, times = append(ids, id), append(times, time.Unix(seconds, 0))
+		}
+	}
+	return ids, times
+}
+
+func (r *register) has(id driver.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known[id]
+}
+
+// add remembers an attempt. That it could not be written down is told, but known
+// it is.
+func (r *register) add(id driver.ID, now time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known[id] {
+		return nil
+	}
+	r.known[id] = true
+	_, err := r.file.WriteString(line(id, now))
+	return err
+}
+
+func (r *register) close() error { return r.file.Close() }

@@ -1,0 +1,120 @@
+package local
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+)
+
+func mustOpen(t *testing.T, path string, now time.Time) *register {
+	t.Helper()
+	r, err := openRegister(path, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.close() })
+	return r
+}
+
+func TestWhatWasReleasedIsKnownForADay(t *testing.T) {
+	path, now := filepath.Join(t.TempDir(), "gone"), time.Unix(1e9, 0)
+	r := mustOpen(t, path, now)
+	old, young := driver.ID{Job: 1, Epoch: 2}, driver.ID{Job: 3, Epoch: 4}
+	for _, err := range []error{r.add(old, now), r.add(young, now.Add(20*time.Hour)), r.add(young, now.Add(21*time.Hour))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !r.has(old) || !r.has(young) || r.has(driver.ID{Job: 1, Epoch: 1}) {
+		t.Error("it is not known at once")
+	}
+	again := mustOpen(t, path, now.Add(25*time.Hour))
+	if again.has(old) || !again.has(young) {
+		t.Error("a day later the wrong one is known")
+	}
+	if data, err := os.ReadFile(path); err != nil || string(data) != fmt.Sprintf("3.4 %d\n", now.Add(20*time.Hour).Unix()) {
+		t.Errorf("%q %v", data, err)
+	}
+}
+
+func TestALineThatACrashCutOffIsNotRead(t *testing.T) {
+	path, now := filepath.Join(t.TempDir(), "gone"), time.Unix(1e9, 0)
+	text := line(driver.ID{Job: 1, Epoch: 1}, now) + "nonsense\n7.7 x\n" + line(driver.ID{Job: 2, Epoch: 1}, now)
+	if err := os.WriteFile(path, []byte(text[:len(text)-1]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := mustOpen(t, path, now)
+	if !r.has(driver.ID{Job: 1, Epoch: 1}) || r.has(driver.ID{Job: 2, Epoch: 1}) || r.has(driver.ID{Job: 7, Epoch: 7}) {
+		t.Error("the wrong lines were read")
+	}
+	if err := r.add(driver.ID{Job: 2, Epoch: 1}, now); err != nil {
+		t.Fatal(err)
+	}
+	if again := mustOpen(t, path, now); !again.has(driver.ID{Job: 2, Epoch: 1}) {
+		t.Error("what followed the damage is lost")
+	}
+}
+
+func TestOnlySoManyAreRemembered(t *testing.T) {
+	path, now := filepath.Join(t.TempDir(), "gone"), time.Unix(1e9, 0)
+	var b strings.Builder
+	for i := range rememberMax + 10 {
+		b.WriteString(line(driver.ID{Job: 1, Epoch: 1}, now)[:1])
+		fmt.Fprintf(&b, "%d.1 %d\n", i, now.Unix())
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := mustOpen(t, path, now); len(r.known) != rememberMax {
+		t.Errorf("%d are known", len(r.known))
+	}
+}
+
+func FuzzParseRegister(f *testing.F) {
+	f.Add([]byte("1.1 5\n2.1 6\n3"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		ids, times := parseRegister(data)
+		if len(ids) != len(times) {
+			t.Fatal("ids and times differ")
+		}
+		var text string
+		for i, id := range ids {
+			text += line(id, times[i])
+		}
+		if again, _ := parseRegister([]byte(text)); len(again) != len(ids) {
+			t.Errorf("%v is read back as %v", ids, again)
+		}
+	})
+}
+
+func TestAnAgentsWordsBecomeAFileOnlyIfThereAreAny(t *testing.T) {
+	dir := t.TempDir()
+	silent, err := newWords(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent.keep(dir)
+	if exists(filepath.Join(dir, logFile)) || lastWords(dir) != "" {
+		t.Error("there is a file of no words")
+	}
+	for _, text := range []string{"first\n", strings.Repeat("x", 2*maxWords) + "\nlast\n"} {
+		loud, err := newWords(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := loud.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		loud.keep(dir)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, logFile))
+	if err != nil || !strings.HasPrefix(string(data), "first\nxxx") || len(data) != len("first\n")+maxWords || lastWords(dir) != ": last" {
+		t.Errorf("%d bytes, %v, %q", len(data), err, lastWords(dir))
+	}
+	words{}.keep(dir)
+}

@@ -1,0 +1,89 @@
+package local
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// words is what an agent says on stdout and stderr: next to nothing, unless
+// something is wrong. It is kept in memory, which the agent holds as long as it
+// lives, and becomes a file in its folder only when it dies having said
+// something: making a file costs a good part of what a short job costs.
+type words struct{ *os.File }
+
+// newWords makes the place for an agent's words.
+func newWords(dir string) (words, error) {
+	fd, err := unix.MemfdCreate(logFile, unix.MFD_CLOEXEC)
+	if err != nil {
+		f, err := os.OpenFile(filepath.Join(dir, logFile), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+		return words{f}, err
+	}
+	// Writers share the position, so that what they say does not overlap.
+	return words{os.NewFile(uintptr(fd), logFile)}, nil
+}
+
+// wordsOf is the same of an agent that another driver started; empty if it
+// cannot be had.
+func wordsOf(pid int) words {
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/fd/2")
+	if err != nil {
+		return words{}
+	}
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		_ = f.Close() // only read from
+		return words{}
+	}
+	return words{f}
+}
+
+// maxWords bounds what is kept of an agent that said too much: the end of it.
+const maxWords = 64 << 10
+
+// keep writes what was said to the folder's file, if anything was said.
+func (w words) keep(dir string) {
+	if w.File == nil {
+		return
+	}
+	defer func() { _ = w.Close() }() // nothing more is read
+	st, err := w.Stat()
+	if err != nil || st.Size() == 0 || exists(filepath.Join(dir, logFile)) && sameFile(st, filepath.Join(dir, logFile)) {
+		return
+	}
+	f, err := os.OpenFile(filepath.Join(dir, logFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return // the folder is gone, or the disk is full
+	}
+	from := max(0, st.Size()-maxWords)
+	_, _ = io.Copy(f, io.NewSectionReader(w, from, st.Size()-from))
+	_ = f.Close() // as much as could be kept
+}
+
+func sameFile(st os.FileInfo, path string) bool {
+	other, err := os.Stat(path)
+	return err == nil && os.SameFile(st, other)
+}
+
+// lastWords are the last line that agents on a folder are known to have said.
+func lastWords(dir string) string {
+	f, err := os.Open(filepath.Join(dir, logFile))
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // only read from
+	const enough = 400
+	if st, err := f.Stat(); err == nil && st.Size() > enough {
+		_, _ = f.Seek(-enough, io.SeekEnd)
+	}
+	buf := make([]byte, enough)
+	n, _ := f.Read(buf)
+	lines := strings.Split(strings.TrimSpace(string(buf[:n])), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return ": " + strings.ToValidUTF8(last, "")
+	}
+	return ""
+}
