@@ -3,6 +3,7 @@ package depot
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -120,7 +121,8 @@ func (h *handler) putRaw(r *http.Request, raw []byte, ends []int) error {
 		}
 		from = to
 	}
-	return h.s.putBlocks(r.Context(), raw, blocks)
+	// Even if whoever sent it is cut off now, what arrived stays.
+	return h.s.putBlocks(context.WithoutCancel(r.Context()), raw, blocks)
 }
 
 // get sends blocks as they lie on the disk, where most of a block is wanted,

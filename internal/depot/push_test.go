@@ -1,0 +1,54 @@
+package depot
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+)
+
+func TestATreeSurvivesPushAndFetchByteForByte(t *testing.T) {
+	store := openStore(t, t.TempDir())
+	client := serve(t, Handler(store))
+	for seed := range uint64(40) {
+		dir, back := t.TempDir(), t.TempDir()
+		randomTree(t, dir, seed)
+		var sink Sink = store
+		var source Source = client
+		if seed%2 == 0 {
+			sink, source = client, store
+		}
+		id, tree, stats := mustPush(t, dir, sink, PushOptions{})
+		if stats.Files == 0 || len(tree.Entries) < stats.Files {
+			t.Errorf("seed %d: %d files, %d entries", seed, stats.Files, len(tree.Entries))
+		}
+		mustFetch(t, source, id, filepath.Join(back, "x"))
+		wantSame(t, filepath.Join(back, "x"), dir)
+		again, _, stats := mustPush(t, filepath.Join(back, "x"), sink, PushOptions{})
+		if again != id || stats.Moved != 0 {
+			t.Errorf("seed %d: pushed back it is %s and moves %d bytes, want %s and none", seed, again, stats.Moved, id)
+		}
+		if err := Verify(t.Context(), source, id); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestZerosCostNothing(t *testing.T) {
+	store := openStore(t, t.TempDir())
+	dir := t.TempDir()
+	for _, n := range []int{zeroRun, 1 << 20, 5<<20 + 17, 64<<20 + 4096} {
+		write(t, filepath.Join(dir, fmt.Sprint(n)), make([]byte, n))
+	}
+	id, tree, stats := mustPush(t, dir, store, PushOptions{})
+	if stats.New != 1 {
+		t.Errorf("%d chunks sent, want the tree alone", stats.New)
+	}
+	for _, e := range tree.Entries {
+		if len(e.Chunks) != 1 {
+			t.Errorf("%s has %d chunks, want 1", e.Path, len(e.Chunks))
+		}
+	}
+	back := t.TempDir()
+	mustFetch(t, store, id, back)
+	wantSame(t, back, dir)
+}
