@@ -111,27 +111,27 @@ func TestWhoKeepsForkingAwayIsKilled(t *testing.T) {
 }
 
 func TestAForkBombUnderALimitIsKilled(t *testing.T) {
-	g, err := cgroup.Create(fmt.Sprintf("bomb-%d", os.Getpid()), cgroup.Limits{Pids: 60})
+	g, err := cgroup.Create(fmt.Sprintf("bomb-%d", os.Getpid()), cgroup.Limits{Pids: 150})
 	if err != nil {
 		if os.Getuid() != 0 {
 			return // an ordinary user has the limit of TestAnOrdinaryUserHasALimitOfProcesses
 		}
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := g.Remove(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	for _, known := range []bool{false, true} { // without and with the help of the cgroup
 		tree := newTree(t)
 		if known {
 			tree.UseCgroup(g)
 		}
-		s := shell("bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 1000")
+		s := role("bomb")
 		s.Cgroup = g
 		mustStart(t, tree, s)
-		waitFor(t, "the bomb to grow", func() bool { pids, err := g.Pids(); return err == nil && len(pids) > 40 })
+		waitFor(t, "the bomb to grow", func() bool { pids, err := g.Pids(); return err == nil && len(pids) > 10 })
 		mustKill(t, tree, 10*time.Millisecond)
 		if pids, err := g.Pids(); err != nil || len(pids) > 0 {
 			t.Errorf("in the cgroup: %v, %v", pids, err)
@@ -249,9 +249,13 @@ func TestReapingDisturbsNoOtherWaiter(t *testing.T) {
 				want := (i*50 + j) % 200
 				cmd := exec.Command("sh", "-c", "exit "+strconv.Itoa(want))
 				var err error
-				if i%2 == 0 {
+				switch i {
+				case 0, 1: // in our session
 					err = cmd.Start()
-				} else {
+				case 2: // in another, unknown to us
+					cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+					err = cmd.Start()
+				default:
 					err = tree.StartCommand(cmd)
 				}
 				if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,10 +30,12 @@ var known = struct {
 var forking sync.RWMutex
 
 // BecomeSubreaper makes this process the parent of every orphan among its
-// descendants, and reaps those that nobody else here waits for: zombies that are
-// not in our own session and were not started by Start or StartCommand. A
-// child that os/exec started in our session is never touched. The agent calls
-// it first thing; calling it again does nothing.
+// descendants, and reaps those that nobody else here waits for. It never takes
+// what is in our own session, since that was forked by us, nor what Start or
+// StartCommand has started. What leads a session of its own may be an orphan or a
+// command that somebody here started so: that is taken only when nobody has
+// waited for it for a while. The agent calls this first thing; calling it
+// again does nothing.
 func BecomeSubreaper() error { return becomeSubreaper() }
 
 var becomeSubreaper = sync.OnceValue(func() error {
@@ -45,20 +48,46 @@ var becomeSubreaper = sync.OnceValue(func() error {
 	return nil
 })
 
+// leaveFor is how long a dead child that may be somebody's is left to them.
+const leaveFor = 2 * time.Second
+
+// reaper reaps orphans.
+type reaper struct {
+	reader
+	doubtful map[int]uint64 // seen dead last time, by start
+}
+
 func reapForever(died <-chan os.Signal) {
-	var r reader
-	for range died {
-		r.reapOrphans()
+	r := reaper{doubtful: map[int]uint64{}}
+	var later <-chan time.Time
+	for {
+		patient := true
+		select {
+		case <-died:
+		case <-later:
+			patient, later = false, nil
+		}
+		if r.reapOrphans(patient) && later == nil {
+			later = time.After(leaveFor)
+		}
 	}
 }
 
-// reapOrphans reaps the dead among our children that nobody waits for.
-func (r *reader) reapOrphans() {
+// reapOrphans reaps the dead among our children that nobody waits for, and
+// reports whether it left some in doubt. When it is no longer patient it takes
+// those that were in doubt before.
+func (r *reaper) reapOrphans(patient bool) (doubt bool) {
 	forking.Lock()
 	defer forking.Unlock()
 	// Mostly the dead child is somebody's who has waited for it already.
 	if !waitable(0) {
-		return
+		clear(r.doubtful)
+		return false
+	}
+	before := r.doubtful
+	r.doubtful = map[int]uint64{}
+	if patient {
+		r.doubtful = before
 	}
 	// The kernel may leave out a child when another goes while it lists them.
 	for again := true; again; {
@@ -72,14 +101,21 @@ func (r *reader) reapOrphans() {
 			if !s.zombie() || !orphan(s) || !waitable(pid) {
 				continue
 			}
+			t := r.owner(s)
+			if s.session == s.pid && !t.adopted(s) && (patient || before[pid] != s.start) {
+				r.doubtful[pid] = s.start
+				doubt = true
+				continue
+			}
 			again = true
-			if t := r.owner(s); t != nil {
+			if t != nil {
 				t.bury(pid)
 			} else {
 				wait(pid)
 			}
 		}
 	}
+	return doubt
 }
 
 // waitable looks, without taking anything, whether a child of ours can be
@@ -241,8 +277,8 @@ func (t *Tree) StartCommand(cmd *exec.Cmd) error {
 }
 
 // Adopt counts a child of this process that somebody else started, and waits
-// for, as part of the tree, with all that it starts. If it is in a session of
-// its own it may be reaped before this is called: use StartCommand.
+// for, as part of the tree, with all that it starts. It needs no such call if
+// it carries the mark and is in a session of its own.
 func (t *Tree) Adopt(pid int) error {
 	var r reader
 	if s, err := r.stat(pid); err != nil || s.ppid != os.Getpid() {

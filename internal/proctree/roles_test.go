@@ -98,6 +98,13 @@ func init() {
 				fmt.Println("stdin is empty")
 			}
 		},
+		"bomb": func([]string) { // more and more of itself
+			for {
+				c := exec.Command("/proc/self/exe", "bomb")
+				c.Start()
+				time.Sleep(time.Millisecond)
+			}
+		},
 		"launcher": func(args []string) { // MARK: start a program and wait to be killed
 			t := Of(args[0])
 			p, err := t.Start(Spec{Argv: []string{"/proc/self/exe", "sleep"}, Dir: "/"})

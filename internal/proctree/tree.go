@@ -53,6 +53,7 @@ type member struct {
 	statFD  int     // open files, or -1
 	ioFD    int
 	stopped bool // by Stop
+	adopted bool // it was another's child before it was ours
 }
 
 // Of is the Tree of the attempt with that mark: always the same one in this
@@ -137,6 +138,17 @@ func (t *Tree) knowsLocked(s stat) bool {
 	return m != nil && m.start == s.start || t.sessions[s.session]
 }
 
+// adopted reports whether a child of ours is known to have been another's.
+func (t *Tree) adopted(s stat) bool {
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.byPid[s.pid]
+	return m != nil && m.start == s.start && m.adopted
+}
+
 // Pids lists the processes of the tree that live, parents before children.
 func (t *Tree) Pids() []int {
 	t.mu.Lock()
@@ -174,12 +186,18 @@ func (t *Tree) Wait(ctx context.Context) error {
 	}
 }
 
-// empty reports whether no process is left. Whoever of the tree has no parent
+// empty reports whether no process is left; the dead may still have to be
+// waited for. Whoever of the tree has no parent
 // in it is a child of ours, so those are all that need be looked at.
 func (t *Tree) empty() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.ourOwn()) == 0
+	for _, s := range t.ourOwn() {
+		if !s.zombie() || t.roots[s.pid] == here {
+			return false
+		}
+	}
+	return true
 }
 
 // ourOwn lists the children of this process that belong to the tree.

@@ -262,7 +262,7 @@ func (t *Tree) add(s stat, parent *member) {
 	if m := t.byPid[s.pid]; m != nil && m.start == s.start {
 		return
 	}
-	m := &member{stat: s, parent: parent, statFD: -1, ioFD: -1}
+	m := &member{stat: s, parent: parent, statFD: -1, ioFD: -1, adopted: parent != nil}
 	if !t.update(m) {
 		t.closeFiles(m)
 		return
