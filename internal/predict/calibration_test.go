@@ -141,6 +141,9 @@ func TestBandsHoldAsOftenAsTheySay(t *testing.T) {
 	for _, set := range []string{"choosing", "checking"} {
 		kinds, seed := loadsFor(t, set == "checking")
 		for _, r := range rules {
+			if set == "choosing" && r.rule != nil {
+				continue
+			}
 			all := playAll(kinds, seed, r.rule, func(name string, v verdict) {
 				t.Logf("%s, %s: %-22s %v", set, r.name, name, v)
 				if r.rule != nil {

@@ -52,14 +52,15 @@ func alarm(t2, freedom, barrier float64) bool {
 // cut begins a new level at block i.
 func (s *series) cut(i int) shift {
 	var before, after block
-	for j, b := range s.blocks[:s.used] {
-		if j < i {
-			before.join(b)
-		} else {
-			after.join(b)
-		}
+	for _, b := range s.blocks[:i] {
+		before.join(b)
 	}
 	s.used = copy(s.blocks[:], s.blocks[i:s.used])
+	for j := range s.blocks[:s.used] {
+		// Tamed towards a level that is no more.
+		s.blocks[j].tame = s.blocks[j].mean
+		after.join(s.blocks[j])
+	}
 	s.whole = after
 	for s.held > 0 && float64(s.held) > after.n {
 		s.settle()

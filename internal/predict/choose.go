@@ -72,12 +72,17 @@ func (w *Watch) errors() (errs [nModels]float64) {
 	var median, sigma [nModels]float64
 	var f futures
 	for m := range nModels {
-		errs[m] = math.Inf(1)
-		if w.able(m) {
+		if errs[m] = math.Inf(1); w.able(m) {
 			w.amount(m, &f)
 			median[m], sigma[m] = spread(&f)
 			errs[m] = sigma[m]
 		}
+	}
+	// Steps go with the CPU time or with the clock, by what they cost in each.
+	if w.steps.byClock() {
+		errs[bySteps] = math.Inf(1)
+	} else {
+		errs[byStepTime] = math.Inf(1)
 	}
 	// The steps are what the program itself says. Where the need disagrees with
 	// them by more than either allows, it is the need that is wrong.

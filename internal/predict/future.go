@@ -15,18 +15,18 @@ const (
 	// 2^−hazardShape, whatever the time scale. As little is expected of a
 	// stretch that is longer: a run that has just begun tells nothing of how
 	// often loads change.
-	hazardShape = 0.3
+	hazardShape = 0.35
 	// hazardSamples is added to the samples so far: a change in the first of
 	// them does not mean that one comes with each.
-	hazardSamples = 20
+	hazardSamples = 10
 	// backPrior: after k changes, k/(k+backPrior) is the chance that the next
 	// goes back to a level seen before.
-	backPrior = 4
+	backPrior = 1.5
 	// jumpSigma is the deviation of the logarithm of a new level from that of
 	// the old one; jumpPrior: after k changes, k/(k+jumpPrior) is the chance
 	// that it is as it was so far.
 	jumpSigma = 0.8
-	jumpPrior = 0.5
+	jumpPrior = 1
 	// nearTop: from here a jump beyond the top goes down; from below it ends
 	// at the top, as when the last of the others leaves.
 	nearTop = 0.95

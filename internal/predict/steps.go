@@ -58,6 +58,10 @@ func (p *steps) from(step, cpu float64) {
 // enough is true when the steps can predict.
 func (p *steps) enough() bool { return p.known && p.count >= fewSteps && p.now > p.now0 }
 
+// byClock is true if a step takes about the same time, whatever CPU time it
+// gets: the program waits for something else.
+func (p *steps) byClock() bool { return p.bySec.perFold() < clearly*p.byCPU.perFold() }
+
 // cpuLeft is the median of the CPU seconds left, and the relative deviation.
 func (p *steps) cpuLeft(used float64) (left, sigma float64) {
 	cost := (p.cpu - p.cpu0) / (p.now - p.now0)
