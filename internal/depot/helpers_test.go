@@ -190,7 +190,7 @@ func randomTree(t testing.TB, dir string, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 9))
 	folders := []string{"."}
 	names := []string{"a", "b", "data", "ü ß", "x-y", "x", "\xff\xfe", "new\nline", ".hidden", "x.y"}
-	for range 5 + r.IntN(40) {
+	for range 5 + r.IntN(25) {
 		up := folders[r.IntN(len(folders))]
 		p := filepath.Join(up, fmt.Sprintf("%s%d", names[r.IntN(len(names))], r.IntN(100)))
 		full := filepath.Join(dir, p)
@@ -220,7 +220,7 @@ func randomFile(t testing.TB, p string, r *rand.Rand) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	sizes := []int{0, 1, r.IntN(5000), r.IntN(100_000), 4096 * r.IntN(600), r.IntN(3 << 20)}
+	sizes := []int{0, 1, r.IntN(5000), r.IntN(100_000), 4096 * (200 + r.IntN(100)), r.IntN(900_000)}
 	size := sizes[r.IntN(len(sizes))]
 	b := noise(r.Uint64N(5), size)
 	if r.IntN(2) == 0 {

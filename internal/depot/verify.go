@@ -2,12 +2,14 @@ package depot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 )
 
 // Verify checks that every chunk of the tree id, and the tree itself, is there
-// and sound. The error says what is ErrMissing or ErrDamaged.
+// and sound. If something is not the error is ErrMissing or ErrDamaged, or both,
+// and whatever is damaged counts as missing from then on.
 func Verify(ctx context.Context, from Source, id ID) error {
 	t, _, err := loadTree(ctx, from, id)
 	if err != nil {
@@ -25,16 +27,33 @@ func Verify(ctx context.Context, from Source, id ID) error {
 			}
 		}
 	}
-	ids = distinct(ids)
+	if err := verifyAll(ctx, from, distinct(ids)); err != nil {
+		return fmt.Errorf("verifying tree %s: %w", id, err)
+	}
+	return nil
+}
+
+// verifyAll goes on after a chunk that is missing or damaged, so that a push
+// that follows heals them all.
+func verifyAll(ctx context.Context, from Source, ids []sum) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	tasks := make(chan []sum)
 	var wg sync.WaitGroup
+	var mu sync.Mutex
+	all := &absent{}
 	for range workers() {
 		wg.Go(func() {
 			for some := range tasks {
-				if err := getMany(ctx, from, some, func(sum, []byte) error { return nil }); err != nil {
-					cancel(fmt.Errorf("verifying tree %s: %w", id, err))
+				err := getMany(ctx, from, some, func(sum, []byte) error { return nil })
+				var a *absent
+				if errors.As(err, &a) {
+					mu.Lock()
+					all.missing = append(all.missing, a.missing...)
+					all.damaged = append(all.damaged, a.damaged...)
+					mu.Unlock()
+				} else if err != nil {
+					cancel(err)
 				}
 			}
 		})
@@ -46,5 +65,11 @@ func Verify(ctx context.Context, from Source, id ID) error {
 	}
 	close(tasks)
 	wg.Wait()
-	return context.Cause(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if len(all.missing)+len(all.damaged) > 0 {
+		return all
+	}
+	return nil
 }

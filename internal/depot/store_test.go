@@ -1,0 +1,381 @@
+package depot
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// put puts plain and returns its ID.
+func put(t testing.TB, to Sink, plain []byte) ID {
+	t.Helper()
+	id := IDOf(plain)
+	if err := to.Put(t.Context(), id, plain); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func mustSync(t testing.TB, to Sink) {
+	t.Helper()
+	if err := to.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantGet(t testing.TB, from Source, plain []byte) {
+	t.Helper()
+	got, err := from.Get(t.Context(), IDOf(plain))
+	if err != nil {
+		t.Errorf("getting %d bytes: %v", len(plain), err)
+	} else if !bytes.Equal(got, plain) {
+		t.Errorf("got other bytes than were put")
+	}
+}
+
+func wantMissing(t testing.TB, in Sink, ids []ID, want ...ID) {
+	t.Helper()
+	got, err := in.Missing(t.Context(), ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) && len(got)+len(want) > 0 {
+		t.Errorf("missing are %v, want %v", got, want)
+	}
+}
+
+// packsOf gives the files of the packs of a depot.
+func packsOf(t testing.TB, dir string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(dir, "packs", "*"+packExt))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// bytesIn is the size of all files below dir.
+func bytesIn(t testing.TB, dir string) int64 {
+	t.Helper()
+	list, _, err := walk(dir, nil, Limit{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int64
+	for _, f := range list {
+		n += f.Size
+	}
+	return n
+}
+
+func TestWhatIsPutIsGotBack(t *testing.T) {
+	store := openStore(t, t.TempDir())
+	for _, to := range []interface {
+		Sink
+		Source
+	}{store, serve(t, Handler(store))} {
+		plain := [][]byte{{}, {1}, noise(1, 100_000), prose(2, maxChunk), noise(3, maxChunk), make([]byte, 70_000)}
+		for _, b := range plain {
+			put(t, to, b)
+		}
+		mustSync(t, to)
+		for _, b := range plain {
+			wantGet(t, to, b)
+			wantMissing(t, to, []ID{IDOf(b)})
+		}
+		nowhere := IDOf([]byte("never put"))
+		wantMissing(t, to, []ID{IDOf(plain[2]), nowhere, nowhere, zeros(5).id()}, nowhere, nowhere)
+		if _, err := to.Get(t.Context(), nowhere); !errors.Is(err, ErrMissing) {
+			t.Errorf("getting what was never put: %v, want %v", err, ErrMissing)
+		}
+		if got, err := to.Get(t.Context(), zeros(5000).id()); err != nil || !bytes.Equal(got, make([]byte, 5000)) {
+			t.Errorf("5000 zeros: %d bytes, %v", len(got), err)
+		}
+		if _, err := to.Get(t.Context(), zeros(1<<40).id()); err == nil {
+			t.Error("a terabyte of zeros was given at once")
+		}
+	}
+}
+
+func TestWrongNamesAndSizesAreRefused(t *testing.T) {
+	store := openStore(t, t.TempDir())
+	for _, to := range []Sink{store, serve(t, Handler(store))} {
+		if err := to.Put(t.Context(), IDOf([]byte("a")), []byte("b")); !errors.Is(err, ErrDamaged) {
+			t.Errorf("putting content under a wrong name: %v, want %v", err, ErrDamaged)
+		}
+		if err := to.Put(t.Context(), IDOf(make([]byte, maxChunk+1)), make([]byte, maxChunk+1)); err == nil {
+			t.Error("a chunk that is too large was taken")
+		}
+		for _, id := range []ID{"", "x", ID(strings.Repeat("G", 64)), ID(strings.Repeat("A", 64)), ID(strings.Repeat("0", 65))} {
+			if _, err := to.Missing(t.Context(), []ID{id}); err == nil {
+				t.Errorf("%q passed for an ID", id)
+			}
+		}
+	}
+}
+
+func TestAChunkIsKeptOnce(t *testing.T) {
+	dir := t.TempDir()
+	store := openStore(t, dir)
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "a"), noise(1, 300_000))
+	write(t, filepath.Join(folder, "b"), noise(1, 300_000))
+	_, _, first := mustPush(t, folder, store, PushOptions{})
+	if first.Moved > 310_000 {
+		t.Errorf("%d bytes moved for two files of the same 300000", first.Moved)
+	}
+	before := bytesIn(t, filepath.Join(dir, "packs"))
+	_, _, again := mustPush(t, folder, store, PushOptions{})
+	if now := bytesIn(t, filepath.Join(dir, "packs")); again.Moved != 0 || again.New != 0 || now != before {
+		t.Errorf("the second push moved %d bytes, the depot grew from %d to %d", again.Moved, before, now)
+	}
+}
+
+func TestADamagedChunkIsNeverGivenAndIsHealed(t *testing.T) {
+	dir := t.TempDir()
+	store := openStore(t, dir)
+	other := openStore(t, dir) // another process, as far as the depot knows
+	client := serve(t, Handler(store))
+	plain := prose(1, 200_000)
+	id := put(t, store, plain)
+	mustSync(t, store)
+	wantGet(t, other, plain)
+	sources := []Source{store, client, other}
+	for i := range 3 * len(sources) {
+		damage(t, dir, uint64(i))
+		if got, err := sources[i%3].Get(t.Context(), id); !errors.Is(err, ErrDamaged) || got != nil {
+			t.Fatalf("a damaged chunk: %d bytes, %v, want %v", len(got), err, ErrDamaged)
+		}
+		wantMissing(t, store, []ID{id}, id)
+		wantMissing(t, other, []ID{id}, id)
+		put(t, []Sink{store, client, other}[(i+1)%3], plain)
+		mustSync(t, store)
+		mustSync(t, other)
+		for _, s := range sources {
+			wantGet(t, s, plain)
+		}
+	}
+	reopened := openStore(t, dir)
+	wantGet(t, reopened, plain)
+}
+
+// damage changes one byte of every block that is in the packs.
+func damage(t testing.TB, dir string, seed uint64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 3))
+	for _, p := range packsOf(t, dir) {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, _ := parsePackName(strings.TrimSuffix(filepath.Base(p), packExt))
+		said, err := readIndex(indexPath(filepath.Dir(p), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(p, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range said.blocks {
+			at := int(block.off) + r.IntN(int(block.size))
+			if _, err := f.WriteAt([]byte{b[at] ^ byte(1+r.IntN(255))}, int64(at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.Close()
+	}
+}
+
+func TestWhateverIsDamagedNoWrongByteComesOut(t *testing.T) {
+	folder, dir := t.TempDir(), t.TempDir()
+	randomTree(t, folder, 4)
+	store := openStore(t, dir)
+	id, _, _ := mustPush(t, folder, store, PushOptions{})
+	pristine := map[string][]byte{}
+	files, _ := filepath.Glob(filepath.Join(dir, "packs", "*"))
+	for _, p := range files {
+		pristine[p], _ = os.ReadFile(p)
+	}
+	store.Close()
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		for _, p := range files {
+			b := bytes.Clone(pristine[p])
+			switch r.IntN(4) {
+			case 0:
+				b = b[:r.IntN(len(b))]
+			case 1:
+				from := r.IntN(len(b))
+				clear(b[from:min(len(b), from+r.IntN(100_000))])
+			default:
+				for range 1 + r.IntN(3) {
+					b[r.IntN(len(b))] ^= 1 << r.IntN(8)
+				}
+			}
+			if err := os.WriteFile(p, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := filepath.Join(t.TempDir(), "x")
+		if _, err := Fetch(t.Context(), s, id, back); err == nil {
+			wantSame(t, back, folder)
+		} else if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrMissing) {
+			t.Errorf("seed %d: %v, want %v or %v", seed, err, ErrDamaged, ErrMissing)
+		}
+		// Whatever Verify finds, a push heals; it may find the tree alone first.
+		healed := id
+		for range 3 {
+			if Verify(t.Context(), s, id) == nil {
+				break
+			}
+			healed, _, _ = mustPush(t, folder, s, PushOptions{})
+		}
+		mustFetch(t, s, healed, back)
+		wantSame(t, back, folder)
+		s.Close()
+		left, _ := filepath.Glob(filepath.Join(dir, "packs", "*"))
+		for _, p := range left {
+			os.Remove(p)
+		}
+	}
+}
+
+func TestAFullDiskIsToldAndTheStoreStaysSound(t *testing.T) {
+	dir := t.TempDir()
+	store := openStore(t, dir)
+	client := serve(t, Handler(store))
+	safe := noise(1, 300_000)
+	put(t, store, safe)
+	mustSync(t, store)
+	for i, to := range []Sink{store, client} {
+		room := 100_000 // bytes until the disk is full
+		store.write = func(f *os.File, b []byte, off int64) (int, error) {
+			if len(b) > room {
+				n, _ := f.WriteAt(b[:room], off)
+				return n, &os.PathError{Op: "write", Path: f.Name(), Err: syscall.ENOSPC}
+			}
+			room -= len(b)
+			return f.WriteAt(b, off)
+		}
+		lost := noise(uint64(10+i), 400_000)
+		err := to.Put(t.Context(), IDOf(lost), lost)
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("on a full disk: %v, want %v", err, syscall.ENOSPC)
+		}
+		folder := t.TempDir()
+		write(t, filepath.Join(folder, "a"), noise(uint64(20+i), 2<<20))
+		if _, _, _, err := Push(t.Context(), folder, to, PushOptions{}); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("pushing to a full disk: %v, want %v", err, syscall.ENOSPC)
+		}
+		wantMissing(t, to, []ID{IDOf(lost), IDOf(safe)}, IDOf(lost))
+		wantGet(t, store, safe)
+		store.write = nil
+		put(t, to, lost)
+		mustSync(t, to)
+		again := openStore(t, dir)
+		wantGet(t, again, lost)
+		wantGet(t, again, safe)
+	}
+}
+
+func TestTwoProcessesSeeWhatTheOtherMadeDurable(t *testing.T) {
+	dir := t.TempDir()
+	a, b := openStore(t, dir), openStore(t, dir)
+	for i := range uint64(5) {
+		x, y := noise(2*i, 50_000), noise(2*i+1, 50_000)
+		put(t, a, x)
+		put(t, b, y)
+		wantGet(t, a, x)
+		mustSync(t, a)
+		mustSync(t, b)
+		wantGet(t, b, x)
+		wantGet(t, a, y)
+		wantMissing(t, b, []ID{IDOf(x), IDOf(y)})
+		wantMissing(t, a, []ID{IDOf(x), IDOf(y)})
+	}
+	if n := len(packsOf(t, dir)); n != 2 {
+		t.Errorf("%d packs, want one for each writer", n)
+	}
+}
+
+func TestAStoreGoesOnWithThePackOfTheOneBefore(t *testing.T) {
+	dir := t.TempDir()
+	for i := range uint64(5) {
+		s, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, noise(i, 1000))
+		if i%2 == 0 {
+			mustSync(t, s) // the others are found by reading the pack
+		}
+		s.Close()
+	}
+	s := openStore(t, dir)
+	for i := range uint64(5) {
+		wantMissing(t, s, []ID{IDOf(noise(i, 1000))})
+		wantGet(t, s, noise(i, 1000))
+	}
+	if n := len(packsOf(t, dir)); n != 1 {
+		t.Errorf("%d packs, want 1", n)
+	}
+}
+
+func TestAPackThatEndsAnywhereIsTakenOverFromItsLastWholeBlock(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain [][]byte
+	for i := range uint64(4) {
+		plain = append(plain, noise(i, 300))
+		put(t, s, plain[i])
+		if i == 1 {
+			mustSync(t, s)
+		}
+	}
+	s.Close()
+	pack := packsOf(t, dir)[0]
+	whole, _ := os.ReadFile(pack)
+	index, _ := filepath.Glob(filepath.Join(dir, "packs", "*"+indexExt))
+	wholeIndex, _ := os.ReadFile(index[0])
+	one := (len(whole) - packHeader) / 4
+	for cut := packHeader + 2*one; cut < len(whole); cut += 7 {
+		if err := os.WriteFile(pack, whole[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(index[0], wholeIndex, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []ID
+		var ids []ID
+		for i, b := range plain {
+			ids = append(ids, IDOf(b))
+			if packHeader+(i+1)*one > cut {
+				want = append(want, IDOf(b))
+			}
+		}
+		wantMissing(t, s, ids, want...)
+		put(t, s, plain[3])
+		mustSync(t, s)
+		wantGet(t, s, plain[3])
+		wantGet(t, s, plain[0])
+		s.Close()
+	}
+}
