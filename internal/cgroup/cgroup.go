@@ -100,6 +100,11 @@ func (h *host) create(name string, l Limits) (*Group, error) {
 	return g, nil
 }
 
+// Has reports whether a controller is at work in the group.
+func (g *Group) Has(controller string) bool {
+	return slices.ContainsFunc(g.folders, func(f folder) bool { return slices.Contains(f.has, controller) })
+}
+
 // String is the group's folders, for Open in another process. No two groups
 // have the same.
 func (g *Group) String() string {

@@ -206,6 +206,9 @@ func TestAGroupWithAllLimitsIsFoundAgainByAnotherProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !other.Has("pids") || other.Has("blkio") {
+		t.Errorf("%v has other controllers than were asked for", other)
+	}
 	if other.String() != g.String() {
 		t.Errorf("%q was read as %q", g, other)
 	}

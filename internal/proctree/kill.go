@@ -17,8 +17,8 @@ import (
 // error that says which.
 func (t *Tree) Kill(ctx context.Context, grace time.Duration) error {
 	if grace > 0 && !t.empty() {
-		t.signalAll(unix.SIGTERM)
-		t.signalAll(unix.SIGCONT) // who is stopped cannot end itself
+		t.Signal(unix.SIGTERM)
+		t.Signal(unix.SIGCONT) // who is stopped cannot end itself
 		within, cancel := context.WithTimeout(ctx, grace)
 		err := t.Wait(within)
 		cancel()
@@ -109,20 +109,6 @@ func (t *Tree) sweep(sig syscall.Signal, hit map[int]uint64) (fresh int, err err
 		}
 	}
 	return fresh, errors.Join(errs...)
-}
-
-// Signal sends a signal to every process of the tree.
-func (t *Tree) Signal(sig syscall.Signal) { t.signalAll(sig) }
-
-func (t *Tree) signalAll(sig syscall.Signal) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.look(true)
-	for _, m := range t.members {
-		if !m.zombie() {
-			t.read.signal(m.pid, m.start, sig) //nolint:errcheck // who cannot be signalled is told of when killing fails
-		}
-	}
 }
 
 // left is an error that names the processes that could not be ended.

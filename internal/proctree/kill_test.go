@@ -237,6 +237,29 @@ func TestStoppedProgramsStandStillAndContinue(t *testing.T) {
 	mustKill(t, tree, 0)
 }
 
+// A shell without a trap would be ended by the signal that its child waits for.
+func TestASignalGoesToWhoHandlesItAndNobodyElse(t *testing.T) {
+	tree := newTree(t)
+	s := shell("sh -c 'trap \"echo inner\" USR1; (trap \"echo never\" USR1; echo one; sleep 1000) & echo two; while :; do sleep 0.01; done' & sleep 1000 & wait; wait")
+	out := output(t, &s)
+	mustStart(t, tree, s)
+	lines := bufio.NewScanner(out)
+	lines.Scan()
+	lines.Scan() // all traps are set
+	if n, err := tree.SignalHandlers(unix.SIGUSR1); n != 1 || err != nil {
+		t.Errorf("sent to %d, %v", n, err)
+	}
+	if lines.Scan(); lines.Text() != "inner" {
+		t.Errorf("%q", lines.Text())
+	}
+	if n, err := tree.SignalHandlers(unix.SIGUSR2); n != 0 || err != nil {
+		t.Errorf("sent to %d who do not handle it, %v", n, err)
+	}
+	if len(tree.Pids()) < 4 {
+		t.Errorf("only %v are left", tree.Pids())
+	}
+}
+
 // Orphans are reaped while others here start commands and wait for them, in
 // our session and in sessions of their own.
 func TestReapingDisturbsNoOtherWaiter(t *testing.T) {

@@ -78,5 +78,6 @@ func FuzzStat(f *testing.F) {
 		}
 		findMark(any)
 		afterKey(any, "voluntary_ctxt_switches")
+		handled(any, 10)
 	})
 }
