@@ -11,7 +11,9 @@ type Rule interface {
 // expects further changes as often as there were some.
 type ChangePoint struct {
 	// FalseAlarm is the rate of false alarms: how many changes a sample are
-	// found at most in a series that does not change. 0: DefaultFalseAlarm.
+	// found at most in a series that does not change, whatever its noise, if
+	// the samples do not depend on each other. If they do, that has to be
+	// learned first, at the cost of several times as many. 0: DefaultFalseAlarm.
 	FalseAlarm float64
 }
 
