@@ -87,7 +87,7 @@ func (b *Broker) alternatives(ctx context.Context, j *job, v *wire.Vitals) []cor
 		if c.Name == j.rec.Cluster || len(allowed) > 0 && !slices.Contains(allowed, c.id) {
 			continue
 		}
-		overhead := predict.LogNormal(b.overhead(ctx, j, v), overheadSpread)
+		overhead := b.overhead(ctx, j, v)
 		left := predict.Elsewhere(work, b.speed(c), max(1, j.spec.Min), b.share(ctx, c), overhead)
 		moves = append(moves, core.Alternative{Cluster: c.id, Left: left.Quantiles(), Overhead: overhead.Median()})
 	}
@@ -111,21 +111,31 @@ const overheadSpread = 0.4
 // leastOverhead is what a move costs at least: to stop, to be placed, to start.
 const leastOverhead = 0.5
 
+// guessedOverhead is what a save and a restore cost together where nobody has
+// done either yet.
+const guessedOverhead = 3
+
 // overhead is the seconds a move is expected to cost: as the agent measured, or
-// as others of this program did.
-func (b *Broker) overhead(ctx context.Context, j *job, v *wire.Vitals) float64 {
-	if v.Method == "restart" {
-		return leastOverhead
+// as earlier moves did.
+func (b *Broker) overhead(ctx context.Context, j *job, v *wire.Vitals) predict.Dist {
+	switch {
+	case v.Method == "restart":
+		return predict.LogNormal(leastOverhead, overheadSpread)
+	case v.SaveCost > 0:
+		return predict.LogNormal(leastOverhead+v.SaveCost, overheadSpread)
 	}
-	if v.SaveCost > 0 {
-		return leastOverhead + v.SaveCost
-	}
+	cost := predict.Point(leastOverhead)
 	program, _ := history.Program(j.spec.Argv)
-	moved, err := b.opt.Store.Transfers(ctx, store.Past{Program: program, Limit: recent})
-	if err != nil {
-		return leastOverhead + 3
+	rows, err := b.opt.Store.Transfers(ctx, store.Past{Limit: recent})
+	for _, what := range []string{history.Save, history.Restore} {
+		q, _, _ := history.Cost(rows, history.Transfer{What: what, Program: program, Method: v.Method, From: j.rec.Cluster}, v.Memory)
+		d, ok := predict.FromQuantiles(q)
+		if !ok || err != nil {
+			d = predict.LogNormal(guessedOverhead/2, 2*overheadSpread)
+		}
+		cost = predict.Sum(cost, d)
 	}
-	return leastOverhead + history.MoveCost(moved, float64(v.Memory))
+	return cost
 }
 
 func (b *Broker) speed(c *cluster) float64 {

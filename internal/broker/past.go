@@ -103,10 +103,10 @@ func (b *Broker) History(ctx context.Context, program string) ([]PastOf, error) 
 }
 
 // Calibration is how past quotes held.
-func (b *Broker) Calibration(ctx context.Context) (history.Calibrated, error) {
+func (b *Broker) Calibration(ctx context.Context) (history.Held, error) {
 	quotes, err := b.opt.Store.Quotes(ctx, store.Past{})
 	if err != nil {
-		return history.Calibrated{}, err
+		return history.Held{}, err
 	}
-	return history.Calibration(quotes), nil
+	return history.Calibration(quotes)[""], nil
 }

@@ -31,7 +31,7 @@ func testMain(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binary = filepath.Join(dir, "godwit")
-	if out, err := exec.Command("go", "build", "-overlay", "/tmp/stub/overlay.json", "-o", binary, "../../cmd/godwit").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/godwit").CombinedOutput(); err != nil {
 		fmt.Printf("building the binary: %v\n%s", err, out)
 		return 1
 	}

@@ -68,3 +68,16 @@ func reliability(r history.Reliability) *float64 {
 	m := r.Mean()
 	return &m
 }
+
+func (s *server) calibration(r *http.Request) (api.Calibration, error) {
+	held, err := s.Broker.Calibration(r.Context())
+	c := api.Calibration{Jobs: held.Quotes, Predictions: held.Quotes, Bands: []api.Coverage{}, Chances: []api.Held{}}
+	if held.Quotes > 0 {
+		c.MedianError = &held.Error
+		c.Bands = []api.Coverage{{Band: 0.8, Held: held.Band80, Count: held.Quotes}, {Band: 0.9, Held: held.Band90, Count: held.Quotes}}
+	}
+	for _, d := range held.Deadlines {
+		c.Chances = append(c.Chances, api.Held{From: d.From, To: d.To, Mean: d.Mean, Met: d.Met, Count: d.N})
+	}
+	return c, err
+}
