@@ -1,0 +1,237 @@
+package history
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// What is believed of how much the CPU time of a program varies before it has
+// been seen: with the same arguments, with arguments that differ in numbers and
+// the numbers accounted for, and with any arguments.
+var (
+	sameArgs = spread{df: 3, sd: 0.08}
+	fitted   = spread{df: 3, sd: 0.15}
+	anyArgs  = spread{df: 2, sd: 1}
+)
+
+const (
+	leastSd   = 0.005 // of logarithms: clocks are not better than that
+	fewPoints = 3     // different numbers before a line is drawn through them
+)
+
+// Need estimates how many CPU seconds a job needs on the reference host (the
+// paper's T100): quantiles at Levels, from the runs of the program that
+// finished. With the same arguments if there are any; else by how the time
+// depended on the numbers among the arguments; else from all runs of the
+// program. Nil if it has never finished.
+func Need(rows []Run, program string, args []string) (quantiles []float64, why string, n int) {
+	done := finished(rows)
+	same := alike(done, program, args)
+	if n := len(same); n > 0 {
+		mean, squares := center(same)
+		s := prior(done, program, args).with(squares, float64(n-1))
+		s.sd = max(s.sd, leastSd)
+		return logNormal(mean, s, 1+1/float64(n)), fmt.Sprintf("%s with the same arguments", times(n)), n
+	}
+	if q, why, n := byNumbers(done, program, args); n > 0 {
+		return q, why, n
+	}
+	var all []float64
+	for _, r := range done {
+		if r.Program == program {
+			all = append(all, math.Log(r.Need))
+		}
+	}
+	if len(all) == 0 {
+		return nil, "the program has not been run before", 0
+	}
+	mean, squares := center(all)
+	return logNormal(mean, anyArgs.with(squares, float64(len(all)-1)), 1+1/float64(len(all))),
+		fmt.Sprintf("%s with other arguments", times(len(all))), len(all)
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "one run"
+	}
+	return fmt.Sprintf("%d runs", n)
+}
+
+// finished is the runs whose need is known. What ran in the sandbox is counted
+// as it would have been outside, if that is known.
+func finished(rows []Run) []Run {
+	costs := map[string]float64{}
+	var list []Run
+	for i := range rows {
+		r := rows[i]
+		if r.Outcome != Finished || r.Need <= 0 || math.IsInf(r.Need, 0) || math.IsNaN(r.Need) {
+			continue
+		}
+		if r.Method == sandbox {
+			cost, known := costs[r.Program]
+			if !known {
+				cost = 1
+				if c, ok := SandboxCost(rows, r.Program); ok {
+					cost = max(1, c.Ratio)
+				}
+				costs[r.Program] = cost
+			}
+			r.Need /= cost
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// alike is the logarithms of what the program needed with these arguments.
+func alike(done []Run, program string, args []string) []float64 {
+	var logs []float64
+	for i := range done {
+		if done[i].Program == program && slices.Equal(done[i].Args, args) {
+			logs = append(logs, math.Log(done[i].Need))
+		}
+	}
+	return logs
+}
+
+// center is the mean and the sum of squared deviations from it.
+func center(x []float64) (mean, squares float64) {
+	mean, sd := meanSd(x)
+	return mean, sd * sd * float64(max(0, len(x)-1))
+}
+
+// prior is what other runs say of how much the time varies with the same
+// arguments: those of the same program most, those of others a little. It
+// counts for no more than a few observations, so that a program that differs
+// is soon believed.
+func prior(done []Run, program string, args []string) spread {
+	type group struct {
+		program string
+		args    string
+	}
+	logs := map[group][]float64{}
+	for i := range done {
+		r := &done[i]
+		if r.Program == program && slices.Equal(r.Args, args) {
+			continue
+		}
+		key := group{r.Program, fmt.Sprintf("%q", r.Args)}
+		logs[key] = append(logs[key], math.Log(r.Need))
+	}
+	keys := make([]group, 0, len(logs))
+	for key := range logs { // order-free: sorted below
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b group) int {
+		if a.program != b.program {
+			return compareText(a.program, b.program)
+		}
+		return compareText(a.args, b.args)
+	})
+	var squares, free float64
+	for _, key := range keys {
+		_, sq := center(logs[key])
+		weight := 0.2
+		if key.program == program {
+			weight = 1
+		}
+		squares += weight * sq
+		free += weight * float64(len(logs[key])-1)
+	}
+	learnt := sameArgs.with(squares, free)
+	return spread{df: min(learnt.df, 6), sd: max(learnt.sd, leastSd)}
+}
+
+func compareText(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// byNumbers fits log time against the logarithms of those numbers among the
+// arguments that differ from run to run: time = c · n₁^b₁ · n₂^b₂ …
+func byNumbers(done []Run, program string, args []string) (quantiles []float64, why string, n int) {
+	form, now := shape(args)
+	if len(now) == 0 {
+		return nil, "", 0
+	}
+	var xs [][]float64
+	var ys []float64
+	for i := range done {
+		if done[i].Program != program {
+			continue
+		}
+		if f, numbers := shape(done[i].Args); f == form {
+			xs, ys = append(xs, numbers), append(ys, math.Log(done[i].Need))
+		}
+	}
+	varying := differing(xs, now)
+	if len(varying) == 0 || points(xs, varying) < len(varying)-1+fewPoints {
+		return nil, "", 0
+	}
+	rows := make([][]float64, len(xs))
+	for i := range xs {
+		rows[i] = logs(xs[i], varying)
+	}
+	at := logs(now, varying)
+	fit := regress(rows, ys, fitted)
+	mean, widen := fit.at(at)
+	widen += farOutside(rows, at)
+	return logNormal(mean, fit.spread, widen),
+		fmt.Sprintf("%s that differ in %d of the numbers among the arguments; time grows with exponent %.2g", times(len(ys)), len(varying), fit.slope[0]), len(ys)
+}
+
+// farOutside widens an estimate for numbers that lie beyond all that have been
+// seen: a power law need not go on for ever. In units of the variance of one
+// observation, for every doubling.
+func farOutside(rows [][]float64, at []float64) float64 {
+	sum := 0.0
+	for k := range at {
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for _, r := range rows {
+			lo, hi = min(lo, r[k]), max(hi, r[k])
+		}
+		beyond := max(0, lo-at[k], at[k]-hi) / math.Ln2
+		sum += beyond * beyond
+	}
+	return sum
+}
+
+// differing is the positions of positive numbers that are not the same
+// everywhere.
+func differing(xs [][]float64, now []float64) []int {
+	var list []int
+	for k := range now {
+		positive, same := now[k] > 0, true
+		for _, x := range xs {
+			positive = positive && x[k] > 0
+			same = same && x[k] == now[k]
+		}
+		if positive && !same {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// points counts the different combinations of numbers.
+func points(xs [][]float64, positions []int) int {
+	seen := map[string]bool{}
+	for _, x := range xs {
+		seen[fmt.Sprint(logs(x, positions))] = true
+	}
+	return len(seen)
+}
+
+func logs(x []float64, positions []int) []float64 {
+	var list []float64
+	for _, k := range positions {
+		list = append(list, math.Log(x[k]))
+	}
+	return list
+}

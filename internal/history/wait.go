@@ -1,0 +1,196 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Waits is what is known of the queue waits of jobs of one kind, in the order in
+// which they became known. Besides mean and deviation it gives bounds that
+// assume no distribution: of n waits the k-th smallest is at least the wanted
+// quantile unless k or more of them lie below it, which the binomial
+// distribution tells the chance of (Brevik, Nurmi and Wolski, "Predicting bounds
+// on queuing delay for batch-scheduled parallel machines").
+//
+// Queues change: what was a bound last week is none today. They cut the past off
+// when several waits in a row exceed the bound. We take the largest of the
+// bounds over the last 60, 120, 240 … waits instead: the short pasts follow a
+// queue that grows, the long ones remember that it has been so before. On real
+// traces that held more often with bounds as tight.
+type Waits struct {
+	recent  []float64 // oldest first, at most mostWaits
+	windows []window  // shortest first
+	n       int
+	sum     float64
+	square  float64
+	ranks   map[question]int // of bounds that were asked for before
+}
+
+// question is what the rank of a bound depends on.
+type question struct {
+	n                    int
+	quantile, confidence float64
+}
+
+// window is the last waits, as many as its size, sorted.
+type window struct {
+	size   int
+	sorted []float64
+}
+
+const (
+	leastWindow = 60
+	mostWaits   = leastWindow << 7
+)
+
+// WaitsOf feeds the attempts that started, by when that became known.
+func WaitsOf(rows []Run) *Waits {
+	order := make([]*Run, 0, len(rows))
+	for i := range rows {
+		if _, started := rows[i].Wait(); started {
+			order = append(order, &rows[i])
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *Run) int { return cmp.Compare(a.Started, b.Started) })
+	w := &Waits{}
+	for _, r := range order {
+		wait, _ := r.Wait()
+		w.Add(wait)
+	}
+	return w
+}
+
+// Add takes the next wait, in seconds.
+func (w *Waits) Add(wait float64) {
+	if math.IsNaN(wait) || wait < 0 {
+		return
+	}
+	if w.windows == nil {
+		for size := leastWindow; size <= mostWaits; size *= 2 {
+			w.windows = append(w.windows, window{size: size})
+		}
+	}
+	w.n++
+	w.sum += wait
+	w.square += wait * wait
+	for i := range w.windows {
+		v := &w.windows[i]
+		if len(v.sorted) == v.size {
+			k, _ := slices.BinarySearch(v.sorted, w.recent[len(w.recent)-v.size])
+			v.sorted = slices.Delete(v.sorted, k, k+1)
+		}
+		k, _ := slices.BinarySearch(v.sorted, wait)
+		v.sorted = slices.Insert(v.sorted, k, wait)
+	}
+	if len(w.recent) == 2*mostWaits { // moved rarely
+		w.recent = slices.Clone(w.recent[mostWaits:])
+	}
+	w.recent = append(w.recent, wait)
+}
+
+// Count is how many waits there were.
+func (w *Waits) Count() int { return w.n }
+
+// Mean is over all of them, as in papers/004.
+func (w *Waits) Mean() float64 {
+	if w.n == 0 {
+		return 0
+	}
+	return w.sum / float64(w.n)
+}
+
+// Sd is the standard deviation over all of them.
+func (w *Waits) Sd() float64 {
+	if w.n < 2 {
+		return 0
+	}
+	mean := w.Mean()
+	return math.Sqrt(max(0, w.square-float64(w.n)*mean*mean) / float64(w.n-1))
+}
+
+// Bound is a wait that is at least the given quantile with the given
+// confidence; false while there are too few to say so.
+func (w *Waits) Bound(quantile, confidence float64) (bound float64, known bool) {
+	least := leastSample(quantile, confidence)
+	for i := range w.windows {
+		v := &w.windows[i]
+		n := len(v.sorted)
+		if n >= least {
+			bound, known = max(bound, v.sorted[w.rank(question{n, quantile, confidence})-1]), true
+		}
+		if n < v.size {
+			break // the longer ones hold the same
+		}
+	}
+	return bound, known
+}
+
+func (w *Waits) rank(q question) int {
+	k, known := w.ranks[q]
+	if !known {
+		if w.ranks == nil || len(w.ranks) > mostWaits {
+			w.ranks = map[question]int{}
+		}
+		k = boundRank(q.n, q.quantile, q.confidence)
+		w.ranks[q] = k
+	}
+	return k
+}
+
+// leastSample is how many observations there must be before the largest of
+// them bounds a quantile with the given confidence: 1 − qⁿ ≥ C.
+func leastSample(quantile, confidence float64) int {
+	return max(1, int(math.Ceil(math.Log(1-confidence)/math.Log(quantile)-1e-9)))
+}
+
+// boundRank is the least k such that the k-th smallest of n observations is at
+// least the quantile with the given confidence.
+func boundRank(n int, quantile, confidence float64) int {
+	lo, hi := 1, n
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if binomialCDF(mid-1, n, quantile) >= confidence {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo
+}
+
+// Quantiles is the waits to expect at Levels, from the last ones; nil if there
+// are none. With few it is stretched upwards: the longest wait is yet to be
+// seen.
+func (w *Waits) Quantiles() []float64 {
+	if w.n == 0 {
+		return nil
+	}
+	last := w.windows[min(2, len(w.windows)-1)].sorted
+	n := float64(len(last))
+	levels := Levels()
+	q := make([]float64, NLevels)
+	for i, p := range levels {
+		stretched := p + (1-p)*p/math.Sqrt(n) // towards the longer ones, less the more there are
+		q[i] = between(last, stretched*(n-1))
+	}
+	return q
+}
+
+// between is the value at a position between two.
+func between(sorted []float64, position float64) float64 {
+	i := int(position)
+	if i+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	return sorted[i] + (position-float64(i))*(sorted[i+1]-sorted[i])
+}
+
+// String says what there is, for people.
+func (w *Waits) String() string {
+	if w.n == 0 {
+		return "no job has waited here yet"
+	}
+	return fmt.Sprintf("%s, mean wait %.3g s, standard deviation %.3g s", times(w.n), w.Mean(), w.Sd())
+}
