@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/runsc/version"
@@ -13,6 +13,8 @@ import (
 // its own and a namespace for processes, and says which one failed. It runs
 // where supervise would: its parent gives it the namespaces.
 func probe() {
+	// Namespaces are a thread's: on another one the mounts would be the host's.
+	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWPID); err != nil {
 		die("making namespaces for mounts and processes", err)
 	}
@@ -22,7 +24,7 @@ func probe() {
 	// Any folder will do: nobody else sees what is mounted there.
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = filepath.Clean("/mnt")
+		dir = "/"
 	}
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
 		die("mounting a folder", err)

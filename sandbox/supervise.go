@@ -15,6 +15,7 @@ import (
 	"gvisor.dev/gvisor/pkg/control/client"
 	"gvisor.dev/gvisor/pkg/log"
 	"gvisor.dev/gvisor/pkg/state/statefile"
+	"gvisor.dev/gvisor/pkg/urpc"
 	"gvisor.dev/gvisor/runsc/boot"
 	"gvisor.dev/gvisor/runsc/config"
 	"gvisor.dev/gvisor/runsc/container"
@@ -155,17 +156,7 @@ func (s *supervisor) start(bundle, image string) error {
 	if err != nil {
 		return fmt.Errorf("making the sandbox: %w", err)
 	}
-	// Connected before the program runs: a program that ends at once has then
-	// still somebody to tell.
-	line, err := client.ConnectTo(s.c.Sandbox.ControlSocketPath)
-	if err != nil {
-		return s.giveUp(fmt.Errorf("reaching the sandbox: %w", err))
-	}
-	if image == "" {
-		err = s.c.Start(s.conf)
-	} else {
-		err = s.c.Restore(s.conf, image, false, false, nil)
-	}
+	line, err := s.connect(image)
 	if err != nil {
 		return s.giveUp(err)
 	}
@@ -174,13 +165,30 @@ func (s *supervisor) start(bundle, image string) error {
 	s.sentry = s.c.Sandbox.Getpid()
 	s.send(message{Running: &running{Sentry: s.sentry, Gofer: s.c.GoferPid.Load()}})
 	go s.obey()
-	var status unix.WaitStatus
-	asked := line.Call(boot.ContMgrWait, &s.c.ID, &status)
-	own, waited := s.c.Wait()
-	_ = s.c.Destroy()
-	s.send(message{Ended: judge(asked, status, waited, own)})
+	s.send(message{Ended: s.wait(line)})
 	s.end(0)
 	return nil
+}
+
+// connect runs the program and opens a line to the sandbox over which its end is
+// learnt. A new program that ends at once still has somebody to tell, because
+// the line is there before; one that is continued cuts such a line.
+func (s *supervisor) connect(image string) (*urpc.Client, error) {
+	if image != "" {
+		if err := s.c.Restore(s.conf, image, false, false, nil); err != nil {
+			return nil, err
+		}
+	}
+	line, err := client.ConnectTo(s.c.Sandbox.ControlSocketPath)
+	if err != nil && image == "" {
+		return nil, fmt.Errorf("reaching the sandbox: %w", err)
+	}
+	if image == "" {
+		if err := s.c.Start(s.conf); err != nil {
+			return nil, err
+		}
+	}
+	return line, nil
 }
 
 // giveUp ends a sandbox whose program does not run.
@@ -189,24 +197,42 @@ func (s *supervisor) giveUp(err error) error {
 	return err
 }
 
-// judge tells the end of a program from that of its sandbox. A sandbox that
-// answered knows how the program ended. One that did not, died.
-func judge(asked error, status unix.WaitStatus, waited error, own unix.WaitStatus) *ended {
-	if asked == nil {
+// wait waits until the program has ended and tells its end from that of its
+// sandbox. A sandbox that answers knows how the program ended, unless it ended
+// the program itself because it had lost its files.
+func (s *supervisor) wait(line *urpc.Client) *ended {
+	var status unix.WaitStatus
+	answered, lostFiles := false, false
+	if line != nil {
+		answered = line.Call(boot.ContMgrWait, &s.c.ID, &status) == nil
+		// As long as the line is open the sandbox lives, and its gofer with it.
+		lostFiles = hasEnded(s.c.GoferPid.Load())
+		_ = line.Close()
+	}
+	own, err := s.c.Wait()
+	_ = s.c.Destroy()
+	switch why := firstLine("panic"); {
+	case answered && lostFiles && status.Signaled():
+		return &ended{Lost: true, Why: "the part of the sandbox that opens files died"}
+	case answered:
 		return &ended{Status: uint32(status)}
-	}
-	why := "the sandbox stopped answering"
-	switch {
-	case waited != nil:
+	case why != "":
+		return &ended{Lost: true, Why: "the sandbox failed: " + why}
+	case err != nil:
+		return &ended{Lost: true, Why: "the sandbox stopped answering: " + err.Error()}
 	case own.Signaled():
-		why = fmt.Sprintf("the sandbox was ended by signal %d", int(own.Signal()))
+		return &ended{Lost: true, Why: fmt.Sprintf("the sandbox was ended by signal %d", int(own.Signal()))}
 	default:
-		why = fmt.Sprintf("the sandbox ended with code %d", own.ExitStatus())
+		// It ended before it could be asked, and ends with its program's code.
+		return &ended{Status: uint32(own)}
 	}
-	if panicked := firstLine("panic"); panicked != "" {
-		why += ": " + panicked
-	}
-	return &ended{Lost: true, Why: why}
+}
+
+// hasEnded says whether a child has ended. It stays to be waited for.
+func hasEnded(pid int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo != 0
 }
 
 // firstLine is what stands first in a file, as far as it is short.

@@ -90,7 +90,11 @@ func TestAllOfThisHoldsForAnOrdinaryUser(t *testing.T) {
 		}
 	}
 	test := filepath.Join(home, "sandbox.test")
-	if out, err := exec.Command("cp", "/proc/self/exe", test).CombinedOutput(); err != nil {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cp", self, test).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if err := os.Chown(home, ordinaryUser, ordinaryUser); err != nil {

@@ -8,12 +8,19 @@ while [ $i -lt "$1" ]; do
 	sleep .02
 done | while read -r word n; do
 	echo "$word $n $(echo "$n" | cksum)"
-done | tee pipeline.out | awk '{ n++; print $0, n; fflush() } END { exit 3 }'
+done | tee pipeline.out | {
+	count=0
+	while read -r line; do
+		count=$((count + 1))
+		echo "$line line $count"
+	done
+	exit 3
+}
 rc=$?
 (
 	sleep .1
 	exit 4
 ) &
 wait $!
-echo "child $? awk $rc"
+echo "child $? last $rc"
 exit $rc
