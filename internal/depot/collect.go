@@ -168,8 +168,9 @@ type verdict struct {
 // keptBlock is a block of which something lives.
 type keptBlock struct {
 	record
-	all  bool // everything in it does
-	used bool // by a push
+	all  bool          // everything in it does
+	used bool          // by a push
+	at   time.Duration // when that was
 }
 
 // worthIt reports whether enough is dead to write the rest elsewhere.
@@ -202,15 +203,19 @@ func (w *sweeper) inspect(n packName) (*verdict, error) {
 		}
 		v = w.judge(n, said, used)
 	}
+	if v.dead == 0 && len(said.dead) == 0 {
+		return nil, nil
+	}
 	v.size = st.Size()
 	return v, nil
 }
 
 // judge says what lives, given what pushes use.
-func (w *sweeper) judge(n packName, said summary, used map[touchedBlock]bool) *verdict {
+func (w *sweeper) judge(n packName, said summary, used map[touchedBlock]time.Duration) *verdict {
 	v := &verdict{name: n}
 	for _, r := range said.blocks {
-		k := keptBlock{record: r, used: used[touchedBlock{n, r.off}]}
+		k := keptBlock{record: r}
+		k.at, k.used = used[touchedBlock{n, r.off}]
 		lives := 0
 		for _, id := range r.ids {
 			if k.used || w.live[id.key()] {
@@ -268,7 +273,7 @@ func (w *sweeper) move(v *verdict) error {
 			return err
 		}
 		if k.all {
-			err = m.whole(b, k.used)
+			err = m.whole(b, k)
 		} else {
 			err = m.parts(b)
 		}

@@ -1,6 +1,9 @@
 package depot
 
-import "bytes"
+import (
+	"bytes"
+	"time"
+)
 
 // mover writes blocks, or the chunks of them that live, to the pack that is
 // open for writing.
@@ -8,7 +11,8 @@ type mover struct {
 	w      *sweeper
 	raw    []byte
 	ends   []int
-	used   []bool // by a push, which must hear nothing of the move
+	used   []bool        // by a push, which must hear nothing of the move
+	at     time.Duration // when the last of these was
 	chunks []chunk
 	size   int // plain bytes of chunks
 	buf    []byte
@@ -16,9 +20,10 @@ type mover struct {
 }
 
 // whole takes a block of which everything lives.
-func (m *mover) whole(b *block, used bool) error {
+func (m *mover) whole(b *block, k keptBlock) error {
 	m.raw = append(m.raw, b.raw...)
-	return m.added(used)
+	m.at = max(m.at, k.at)
+	return m.added(k.used)
 }
 
 func (m *mover) added(used bool) error {
@@ -86,7 +91,7 @@ func (m *mover) write() error {
 	}
 	m.moved += int64(len(m.raw))
 	m.raw, m.ends, m.used = m.raw[:0], m.ends[:0], m.used[:0]
-	return m.w.s.touch.touch(again)
+	return m.w.s.touch.touchAt(again, m.at)
 }
 
 func (m *mover) flush() error {

@@ -68,14 +68,17 @@ func thisBoot() uint64 {
 }
 
 // touch writes down that blocks are relied on from now on.
-func (t *toucher) touch(blocks []touchedBlock) error {
+func (t *toucher) touch(blocks []touchedBlock) error { return t.touchAt(blocks, t.now()) }
+
+// touchAt writes down that blocks are relied on since the time at.
+func (t *toucher) touchAt(blocks []touchedBlock, at time.Duration) error {
 	if len(blocks) == 0 {
 		return nil
 	}
 	b := make([]byte, 0, touchHeader+touchEntry*len(blocks))
 	b = append(b, touchMagic...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(blocks)))
-	b = binary.LittleEndian.AppendUint64(b, uint64(t.now()))
+	b = binary.LittleEndian.AppendUint64(b, uint64(at))
 	b = binary.LittleEndian.AppendUint64(b, t.boot)
 	for _, block := range blocks {
 		b = append(b, block.pack[:]...)
@@ -128,13 +131,13 @@ func (t *toucher) close() error {
 	return err
 }
 
-// recent are the blocks that anybody touched within the time d.
-func (t *toucher) recent(d time.Duration) (map[touchedBlock]bool, error) {
+// recent are the blocks that anybody touched within the time d, and when.
+func (t *toucher) recent(d time.Duration) (map[touchedBlock]time.Duration, error) {
 	files, err := os.ReadDir(t.dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading what pushes rely on: %w", err)
 	}
-	blocks := map[touchedBlock]bool{}
+	blocks := map[touchedBlock]time.Duration{}
 	for _, file := range files {
 		path := filepath.Join(t.dir, file.Name())
 		b, err := os.ReadFile(path)
@@ -153,15 +156,16 @@ func (t *toucher) recent(d time.Duration) (map[touchedBlock]bool, error) {
 
 // read adds the blocks of b that were touched within d to blocks, and reports
 // whether there was one.
-func (t *toucher) read(b []byte, d time.Duration, blocks map[touchedBlock]bool) bool {
+func (t *toucher) read(b []byte, d time.Duration, blocks map[touchedBlock]time.Duration) bool {
 	found := false
+	now := t.now()
 	for len(b) >= touchHeader && string(b[:4]) == touchMagic {
 		n := int(binary.LittleEndian.Uint32(b[4:]))
 		size := touchHeader + n*touchEntry
 		if size > len(b) {
 			break // its writer died before anybody heard of it
 		}
-		age := t.now()
+		age := now
 		if binary.LittleEndian.Uint64(b[16:]) == t.boot {
 			age -= time.Duration(binary.LittleEndian.Uint64(b[8:]))
 		}
@@ -169,7 +173,8 @@ func (t *toucher) read(b []byte, d time.Duration, blocks map[touchedBlock]bool) 
 			found = true
 			for i := range n {
 				e := b[touchHeader+i*touchEntry:]
-				blocks[touchedBlock{packName(e[:8]), binary.LittleEndian.Uint32(e[8:])}] = true
+				block := touchedBlock{packName(e[:8]), binary.LittleEndian.Uint32(e[8:])}
+				blocks[block] = max(blocks[block], now-age)
 			}
 		}
 		b = b[size:]
