@@ -30,6 +30,7 @@ type fakeBroker struct {
 	done     chan struct{}
 	conns    []*wire.Conn
 	last     map[string]uint64 // by mark
+	past     map[string]bool   // attempts whose end was told
 	messages []wire.Message
 	out      [3][]byte
 	status   int
@@ -48,7 +49,7 @@ func newFakeBroker(t *testing.T) *fakeBroker {
 	if err != nil && false {
 		t.Fatal(err)
 	}
-	b := &fakeBroker{t: t, socket: filepath.Join(dir, "s"), store: store, last: map[string]uint64{}, changed: make(chan struct{})}
+	b := &fakeBroker{t: t, socket: filepath.Join(dir, "s"), store: store, last: map[string]uint64{}, past: map[string]bool{}, changed: make(chan struct{})}
 	t.Cleanup(func() {
 		b.stop()
 		if err := store.Close(); err != nil && false {
@@ -140,10 +141,13 @@ func (b *fakeBroker) take(c *wire.Conn, mark string, m wire.Message) bool {
 	}
 	if m.Seq > b.last[mark] {
 		b.last[mark] = m.Seq
-		if m.Kind == wire.Output {
+		switch {
+		case b.past[mark]: // of an attempt that is over; acknowledged and dropped
+		case m.Kind == wire.Output:
 			b.write(m)
-		} else {
+		default:
 			b.messages = append(b.messages, m)
+			b.past[mark] = m.Kind == wire.Ended || m.Kind == wire.Left || m.Kind == wire.Lost
 		}
 		b.tell()
 	}

@@ -16,6 +16,7 @@ import (
 const (
 	exitFile  = "exit.json"
 	endedFile = "ended.json"
+	knownFile = "known"
 )
 
 // acknowledgedAtOnce is how long the broker may take so that what it was told

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,8 +19,9 @@ import (
 // folder is the attempt's folder. Its files are the memory of the attempt, for
 // the case that this agent dies: the lock says whether an agent lives, started
 // that something may have run, ended.json how the program ended while its
-// result is not yet safe, exit.json what is to be told at last. A file is
-// written beside its place and takes it when it is whole.
+// result is not yet safe, exit.json what is to be told at last, known that the
+// broker has been told. A file is written beside its place and takes it when it
+// is whole.
 type folder struct{ dir string }
 
 func (f folder) path(name string) string { return filepath.Join(f.dir, name) }
@@ -28,13 +30,23 @@ func (f folder) scratch() string         { return f.path("scratch") }
 func (f folder) spool() string           { return f.path("out") }
 
 // lock takes the folder for this process's whole life. It is nil, nil if another
-// agent has it.
+// agent has it. A moment is waited: of an agent that was killed while it started
+// a process, that process may hold the lock until it executes its program.
 func (f folder) lock() (*os.File, error) {
 	file, err := os.OpenFile(f.path("lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	const tries, pause = 20, 10 * time.Millisecond
+	for i := range tries {
+		if err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+			break
+		}
+		if i < tries-1 {
+			time.Sleep(pause)
+		}
+	}
+	if err != nil {
 		_ = file.Close() // nothing was written
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, nil
@@ -50,6 +62,12 @@ func (f folder) lock() (*os.File, error) {
 // fenced says whether the attempt may not run any more.
 func (f folder) fenced() bool {
 	_, err := os.Lstat(f.path("fence"))
+	return err == nil
+}
+
+// known says whether the broker knows all there is to know.
+func (f folder) known() bool {
+	_, err := os.Lstat(f.path(knownFile))
 	return err == nil
 }
 

@@ -135,11 +135,20 @@ func (l *life) live() {
 		l.step()
 		if l.phase == told && l.outbox.empty() {
 			l.over = true
+			l.remember()
 		}
 	}
 	l.tearDown()
 	hangUp()
 	talking.Wait()
+}
+
+// remember notes that the broker knows all, so that an agent which is started
+// here again does not tell it once more.
+func (l *life) remember() {
+	if file, err := os.Create(l.folder.path(knownFile)); err == nil {
+		_ = file.Close() // its name is all there is to it
+	}
 }
 
 // step waits for the next thing to happen and does what is to be done.
@@ -340,7 +349,7 @@ func (l *life) note(kind, choice, why string, inputs map[string]any) {
 func (l *life) stop(o stopOrder) {
 	switch l.phase {
 	case preparing:
-		l.verdict = l.left(o.why)
+		l.verdict = &wire.Message{Kind: wire.Left, Why: o.why}
 		l.prepare(errKilled)
 	case running:
 		if l.stopping == nil {
@@ -349,16 +358,6 @@ func (l *life) stop(o stopOrder) {
 		}
 	default: // it has ended; that is the answer
 	}
-}
-
-// left is what is said when nothing ran that is worth saving: it goes on from
-// where it was to begin.
-func (l *life) left(why string) *wire.Message {
-	m := &wire.Message{Kind: wire.Left, Why: why}
-	if len(l.attempt.Saved) > 0 && !l.ranOnce {
-		m.Saved = &l.attempt.Saved[0]
-	}
-	return m
 }
 
 // onLimit ends a program that has had all the time its job allows.

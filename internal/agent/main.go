@@ -68,7 +68,7 @@ func (ar *around) attend(dir folder) error {
 		return nil // another agent is at it
 	}
 	defer lock.Close() //nolint:errcheck // the lock goes with the process
-	if dir.fenced() {
+	if dir.fenced() || dir.known() {
 		return nil
 	}
 	a, err := dir.attempt()

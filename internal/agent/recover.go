@@ -20,14 +20,8 @@ func (l *life) takeOverFrom(earlier int) error {
 	if err := l.folder.begin(earlier + 1); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(l.work, toEndLeftovers)
-	defer cancel()
-	n, err := l.around.kill(ctx, l.attempt.Mark)
-	if err != nil {
+	if err := l.endLeftovers(); err != nil {
 		return fmt.Errorf("ending what an earlier agent left: %w", err)
-	}
-	if n > 0 {
-		l.around.log.Info("an earlier agent left processes; they are gone", "processes", n)
 	}
 	if err := l.spool.recover(); err != nil {
 		l.around.log.Error("output of an earlier agent is not found", "error", err)
@@ -36,6 +30,29 @@ func (l *life) takeOverFrom(earlier int) error {
 	stderr, _ := l.spool.span(2)
 	l.outbox.begin(out, stderr, false)
 	return l.tellFor()
+}
+
+// endLeftovers ends what an earlier agent had started. One look that finds
+// nothing is not enough: a process that just executes another program shows no
+// environment, and one that was forked during the look may not be in the list.
+func (l *life) endLeftovers() error {
+	ctx, cancel := context.WithTimeout(l.work, toEndLeftovers)
+	defer cancel()
+	const looks, pause = 4, 5 * time.Millisecond
+	for nothing := 0; nothing < looks; nothing++ {
+		if nothing > 0 {
+			time.Sleep(pause)
+		}
+		n, err := l.around.kill(ctx, l.attempt.Mark)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			l.around.log.Info("an earlier agent left processes; they are gone", "processes", n)
+			nothing = 0
+		}
+	}
+	return nil
 }
 
 // tellFor says what the earlier agent did not come to say.

@@ -158,7 +158,7 @@ func (l *life) onLeft(saved *wire.Saved, err error) {
 		l.gone()
 		l.finish(wire.Message{Kind: wire.Left, Why: stop.why, Saved: saved})
 	case errors.Is(err, checkpoint.ErrNothingToSave):
-		l.verdict = l.left(stop.why)
+		l.verdict = &wire.Message{Kind: wire.Left, Why: stop.why}
 		l.killProgram()
 	case l.saver.stopped():
 		l.goOn(err)

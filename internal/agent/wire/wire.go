@@ -83,14 +83,14 @@ type Kind string
 
 // What an agent tells the broker.
 const (
-	Hello      Kind = "hello"     // first on every connection: Job, Epoch, Mark
+	Hello      Kind = "hello"     // first on every connection: Job, Epoch, Mark; answered by Ack with the last number the broker has of this attempt
 	Running    Kind = "running"   // the program runs: Method, Why; Saved: the checkpoint it continues, nil if it began from the beginning; State.Wall: seconds until it ran
 	Status     Kind = "status"    // only while somebody watches; not numbered
 	Output     Kind = "output"    // Stream, Offset, Data: the stream is Offset + len(Data) long now, whatever it was before; Data may be empty
 	Ask        Kind = "ask"       // the deadline is in danger: State
 	Checkpoint Kind = "saved"     // Saved
 	NotSaved   Kind = "not-saved" // a save that was ordered or due failed: Why
-	Left       Kind = "left"      // stopped as ordered, or saved itself and left; State; Saved unless it is to start from the beginning
+	Left       Kind = "left"      // stopped as ordered, or saved itself and left; State; Saved if it was saved now, else it goes on from the last checkpoint there is, or from the beginning
 	StaysOn    Kind = "stays-on"  // could not be stopped as ordered and runs on: Why
 	Ended      Kind = "ended"     // Code, Why, State; Result if the work folder changed
 	Lost       Kind = "lost"      // the attempt was lost through no fault of the program: Why, State

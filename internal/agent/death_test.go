@@ -1,0 +1,120 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/proctree"
+)
+
+// An agent is killed at random moments, and so are those that take over from
+// it: the end is told once, as Ended with all of the output or as Lost, the
+// program was started at most once, and nothing of it is left.
+func TestWhenAgentsAreKilledTheEndIsToldOnceAndNothingRunsOn(t *testing.T) {
+	const rounds = 40
+	r := rand.New(rand.NewPCG(7, 7))
+	seen := map[wire.Kind]int{}
+	for range rounds {
+		m := killedAgents(t, r)
+		seen[m.Kind]++
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%v", seen)
+	if seen[wire.Ended] == 0 || seen[wire.Lost] == 0 {
+		t.Errorf("all ended alike: %v", seen)
+	}
+}
+
+func killedAgents(t *testing.T, r *rand.Rand) wire.Message {
+	t.Helper()
+	h := newHarness(t)
+	starts := filepath.Join(h.dir, "starts")
+	h.attempt.Spec.Argv = []string{"/bin/sh", "-c", fmt.Sprintf(`echo started >>%s
+		(trap "" HUP TERM; setsid sleep 1000 </dev/null >/dev/null 2>&1 &)
+		i=0; while [ $i -lt 30 ]; do i=$((i+1)); echo line $i; echo err $i >&2; sleep 0.00%d; done; exit 6`, starts, r.IntN(5))}
+	h.start()
+	h.write()
+	for range 1 + r.IntN(3) {
+		agent := h.spawn()
+		wait := time.Duration(r.IntN(500)) * time.Millisecond
+		if r.IntN(3) == 0 {
+			h.stop()
+			time.Sleep(wait / 2)
+			h.start()
+		}
+		time.Sleep(wait / 2)
+		_ = agent.Process.Kill()
+		_ = agent.Wait()
+	}
+	last := h.spawn()
+	if err := last.Wait(); err != nil {
+		t.Fatalf("the last agent: %v", err)
+	}
+	if left, err := proctree.Leftovers(h.attempt.Mark); err != nil || len(left) > 0 {
+		list, _ := os.ReadDir(h.dir)
+		for _, pid := range left {
+			st, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			cl, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			t.Logf("DEBUG %d %s %q me %d", pid, st, cl, os.Getpid())
+		}
+		t.Logf("DEBUG %v %s", list, kinds(h.messages))
+		t.Errorf("left behind: %v, %v", left, err)
+		_, _ = proctree.KillLeftovers(context.Background(), h.attempt.Mark)
+	}
+	if text, err := os.ReadFile(starts); err == nil && strings.Count(string(text), "\n") > 1 {
+		t.Errorf("the program was started %d times", strings.Count(string(text), "\n"))
+	}
+	m := h.ended()
+	if m.Kind == wire.Ended {
+		wantLines(t, h, m)
+	}
+	return m
+}
+
+func wantLines(t *testing.T, h *harness, m wire.Message) {
+	t.Helper()
+	var out, err strings.Builder
+	for i := 1; i <= 30; i++ {
+		fmt.Fprintf(&out, "line %d\n", i)
+		fmt.Fprintf(&err, "err %d\n", i)
+	}
+	if m.Code != 6 || h.output(1) != out.String() || h.output(2) != err.String() {
+		t.Errorf("ended with %d after writing %q and %q", m.Code, h.output(1), h.output(2))
+	}
+}
+
+func TestAnAgentThatTakesOverTellsWhatTheDeadOneKnew(t *testing.T) {
+	for _, told := range []bool{false, true} {
+		h := newHarness(t, "/bin/sh", "-c", "echo out; echo err >&2; exit 8")
+		h.mute = told // the broker has it all, but the agent does not know
+		if told {
+			h.start()
+		}
+		h.write()
+		agent := h.spawn()
+		waitFor(t, "exit.json", func() bool { _, err := os.Stat(filepath.Join(h.dir, "exit.json")); return err == nil })
+		if told {
+			h.await(wire.Ended)
+		}
+		_ = agent.Process.Kill()
+		_ = agent.Wait()
+		h.stop()
+		h.mute = false
+		h.start()
+		if err := h.spawn().Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if list := h.endings(); len(list) != 1 || list[0].Code != 8 || h.output(1) != "out\n" || h.output(2) != "err\n" {
+			t.Errorf("told=%v: %s, %q, %q", told, kinds(list), h.output(1), h.output(2))
+		}
+	}
+}
