@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/agent"
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/clock"
 )
@@ -40,6 +41,9 @@ type app struct {
 // Main runs the command that the arguments name and returns the exit code of
 // the process.
 func Main(version string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) == 2 && args[0] == "agent" { // once for every job: no time is to be lost
+		return agent.Main(args[1])
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
@@ -55,9 +59,12 @@ func Main(version string, args []string, stdin io.Reader, stdout, stderr io.Writ
 // report tells the user what went wrong, in one line, and which exit code says
 // so to programs.
 func (a *app) report(err error) int {
+	var code exitCode
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.As(err, &code):
+		return int(code)
 	case errors.Is(err, context.Canceled):
 		a.say("interrupted")
 		return exitInterrupted
@@ -71,8 +78,11 @@ func (a *app) report(err error) int {
 
 // say writes one line to stderr.
 func (a *app) say(text string) {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
-	_, _ = fmt.Fprintf(a.stderr, "godwit: %s\n", text) // there is nobody else to tell
+	_, _ = fmt.Fprintf(a.stderr, "godwit: %s\n", oneLine(text)) // there is nobody else to tell
+}
+
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
 }
 
 func (a *app) root() *cobra.Command {
@@ -82,7 +92,14 @@ func (a *app) root() *cobra.Command {
 		Long: `Godwit chooses where a job runs, watches it, predicts when it will be done, and
 moves, grows or shrinks it when the grid changes under it. The simulator runs
 the same policies on recorded traces and on described workloads.`,
-		Example: `  # The schedule that a cluster's own queue would have made of a trace
+		Example: `  # An unmodified program, done in time
+  godwit run --deadline 90s -- python3 examples/jobs/pi.py 2000
+
+  # When would it be done, and where? Then: what was decided for it, and why?
+  godwit quote --deadline 60s -- ./examples/jobs/burn 30
+  godwit explain 7
+
+  # The schedule that a cluster's own queue would have made of a trace
   godwit sim --platform kth.yaml --trace KTH-SP2-1996-2.swf.gz --local easy
 
   # Five malleability policies on one workload, side by side
@@ -98,6 +115,9 @@ the same policies on recorded traces and on described workloads.`,
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(&cobra.Command{Hidden: true}) // --help is enough
+	root.AddCommand(a.runCommand(), a.submitCommand(), a.quoteCommand(), a.psCommand(), a.showCommand(), a.logsCommand(), a.waitCommand(),
+		a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.checkpointCommand(), a.clustersCommand(), a.historyCommand(),
+		a.upCommand(), a.doctorCommand(), a.agentCommand())
 	root.AddCommand(a.simCommand(), a.flowCommand(), a.experimentCommand(), a.completionCommand(), a.versionCommand())
 	root.AddCommand(a.selectCommand())
 	return root

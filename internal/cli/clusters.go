@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+)
+
+func (a *app) clustersCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "clusters",
+		Short: "List the clusters and how busy they are",
+		Long: `Lists the clusters: their processors and how many are idle, their speed relative to
+the reference host, the share of a processor that a newcomer would get beside the
+work of others, how many of their jobs came to their end, and the checkpoint
+methods that work there.`,
+		Example: `  godwit clusters
+  godwit clusters -o json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+				list, err := c.Clusters(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if output == "json" {
+					return writeJSON(a.stdout, orEmpty(list))
+				}
+				t := newTable("cluster", "state", "hosts", "processors", "idle", "speed", "share", "running", "waiting", "reliable", "saves by").right(2, 3, 4, 5, 6, 7, 8, 9)
+				for i := range list {
+					x := &list[i]
+					t.add(x.Name, sentence(x.State, x.Why), fmt.Sprint(x.Hosts), fmt.Sprint(x.Procs), fmt.Sprint(x.Idle), digits(x.Speed), partText(&x.Share),
+						fmt.Sprint(x.Running), fmt.Sprint(x.Waiting), partText(x.Reliability), strings.Join(x.Methods, " "))
+				}
+				return t.print(a.stdout, a.width())
+			})
+		},
+	}
+	groupFlags(cmd, outputGroup(&output))
+	return cmd
+}
+
+func (a *app) historyCommand() *cobra.Command {
+	var output, program string
+	var calibration bool
+	cmd := &cobra.Command{
+		Use:   "history [--program NAME] [--calibration]",
+		Short: "Show what past runs were like, and how predictions held",
+		Long: `Shows for each program and cluster what past runs were like: this is what
+predictions and quotes are made from. With --calibration it shows how the
+predictions themselves held: of all bands that were to hold in 90 of 100 cases, how
+many did, and how often deadlines were met that were given a certain chance.`,
+		Example: `  godwit history
+  godwit history --program pi.py
+  godwit history --calibration -o json`,
+		Args:                  noArguments,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+				if calibration {
+					x, err := c.Calibration(cmd.Context())
+					if err != nil {
+						return err
+					}
+					return a.printCalibration(&x, output)
+				}
+				list, err := c.History(cmd.Context(), program)
+				if err != nil {
+					return err
+				}
+				return a.printHistory(list, output)
+			})
+		},
+	}
+	what := newGroup("What to show")
+	what.flags.StringVar(&program, "program", "", "only runs of `NAME`")
+	what.flags.BoolVar(&calibration, "calibration", false, "how past predictions held")
+	groupFlags(cmd, what, outputGroup(&output))
+	return cmd
+}
+
+func (a *app) printHistory(list []api.History, output string) error {
+	if output == "json" {
+		return writeJSON(a.stdout, orEmpty(list))
+	}
+	if len(list) == 0 {
+		a.say("nothing has run yet")
+		return nil
+	}
+	t := newTable("program", "cluster", "runs", "failed", "late", "CPU 50 %", "CPU 90 %", "ran 50 %", "ran 90 %", "waited", "reliable", "last").right(2, 3, 4, 5, 6, 7, 8, 9, 10)
+	for i := range list {
+		h := &list[i]
+		t.add(h.Program, h.Cluster, fmt.Sprint(h.Runs), fmt.Sprint(h.Failed), fmt.Sprint(h.Missed), secondsText(h.CPUP50), secondsText(h.CPUP90),
+			secondsText(h.WallP50), secondsText(h.WallP90), secondsText(h.WaitMean), partText(h.Reliability), a.momentText(h.Last))
+	}
+	return t.print(a.stdout, a.width())
+}
+
+func (a *app) printCalibration(c *api.Calibration, output string) error {
+	if output == "json" {
+		c.Bands, c.Chances = orEmpty(c.Bands), orEmpty(c.Chances)
+		return writeJSON(a.stdout, c)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s of %s\n", plural(int64(c.Predictions), "prediction"), plural(int64(c.Jobs), "job"))
+	var t rows
+	if c.MedianError != nil {
+		t.add("remaining time", "off by %s in the median, from one third of the run on", percent(*c.MedianError))
+	}
+	for _, x := range c.Bands {
+		t.add(fmt.Sprintf("%.0f %% bands", 100*x.Band), "%s held, of %d", percent(x.Held), x.Count)
+	}
+	for _, x := range c.Chances {
+		t.add(fmt.Sprintf("chance %.0f to %.0f %%", 100*x.From, 100*x.To), "%s met, %s was said in the mean, of %d", percent(x.Met), percent(x.Mean), x.Count)
+	}
+	t.write(&b)
+	_, err := fmt.Fprint(a.stdout, b.String())
+	return err
+}

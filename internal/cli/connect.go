@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+)
+
+const (
+	// startTimeout is how long a broker may take to answer: it may have to read a
+	// long log, or to measure how fast this machine is.
+	startTimeout = 60 * time.Second
+	// maxBrokerLog is the size from which on the log of an embedded broker begins
+	// anew; one older one is kept.
+	maxBrokerLog = 4 << 20
+)
+
+// connect finds the broker of this user, and starts one where none runs.
+func (a *app) connect(ctx context.Context) (*api.Client, error) {
+	state, err := api.StateDir()
+	if err != nil {
+		return nil, err
+	}
+	c := api.Dial(api.SocketPath(state))
+	ping, err := a.pingUntilClear(ctx, c)
+	if err == nil && ping.Embedded && ping.Version != a.version && ping.Jobs == 0 {
+		// Left from an earlier version, and idle: ours takes its place.
+		if _, err := c.Shutdown(ctx); err == nil {
+			err = a.untilGone(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			return c, a.startBroker(ctx, c, state)
+		}
+	}
+	if nobodyThere(err) {
+		return c, a.startBroker(ctx, c, state)
+	}
+	return c, err
+}
+
+// nobodyThere tells a missing broker from one that does not work.
+func nobodyThere(err error) bool {
+	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// pingUntilClear asks a broker that is just ending, or in trouble, a few times.
+func (a *app) pingUntilClear(ctx context.Context, c *api.Client) (api.Ping, error) {
+	for try := 0; ; try++ {
+		ping, err := c.Ping(ctx)
+		if err == nil || nobodyThere(err) || try == 20 || ctx.Err() != nil {
+			return ping, err
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+}
+
+// untilGone waits for a broker to end.
+func (a *app) untilGone(ctx context.Context, c *api.Client) error {
+	begin := a.now()
+	for a.now.Since(begin) < startTimeout {
+		c.Close() // a connection that is kept open would be asked
+		if _, err := c.Ping(ctx); nobodyThere(err) {
+			return nil
+		}
+		pause(ctx, 20*time.Millisecond)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return errors.New("the broker that runs was told to end and has not")
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// startBroker starts a broker in the background and returns when it answers.
+// Several that try at once end up with one.
+func (a *app) startBroker(ctx context.Context, c *api.Client, state string) error {
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return fmt.Errorf("making the state folder: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(state, "starting"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("using the state folder: %w", err)
+	}
+	defer func() { _ = lock.Close() }() // and with it the lock
+	if err := flock(ctx, lock); err != nil {
+		return err
+	}
+	if _, err := c.Ping(ctx); !nobodyThere(err) {
+		return err // somebody else was quicker
+	}
+	log := filepath.Join(state, "broker.log")
+	from := rotate(log)
+	died, err := a.spawn(ctx, state, log)
+	if err != nil {
+		return fmt.Errorf("starting a broker: %w", err)
+	}
+	if _, err = c.Ping(ctx); nobodyThere(err) {
+		a.showLog(log, from)
+		return fmt.Errorf("no broker runs, and one that was started in the background %s; its log is %s", died, log)
+	}
+	if err != nil {
+		return err
+	}
+	a.say("no broker was running: started one in the background, log in " + log)
+	return nil
+}
+
+// flock waits for the lock as long as another process starts a broker.
+func flock(ctx context.Context, f *os.File) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+		if pause(ctx, 5*time.Millisecond); ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// rotate begins a log anew that has grown long, and says where the next line
+// will stand.
+func rotate(log string) int64 {
+	info, err := os.Stat(log)
+	if err != nil {
+		return 0
+	}
+	if info.Size() > maxBrokerLog && os.Rename(log, log+".old") == nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// spawn starts `godwit up --embedded` in a session of its own and waits until it
+// says that it listens. If it does not, died says what it did instead.
+func (a *app) spawn(ctx context.Context, state, log string) (died string, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = out.Close() }() // the broker has its own
+	ready, tell, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = ready.Close() }()
+	cmd := exec.Command(self, "up", "--embedded", "--ready-fd", "3")
+	cmd.Dir = state
+	cmd.Env = append(os.Environ(), "GODWIT_STATE="+state)
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out, out, []*os.File{tell}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	_ = tell.Close() // the broker has the other one: when it ends, reading ends
+	if err != nil {
+		return "", err
+	}
+	go func() { _ = cmd.Wait() }() // so that it does not stay a zombie while we run
+	stop := context.AfterFunc(ctx, func() { _ = ready.Close() })
+	defer stop()
+	_ = ready.SetReadDeadline(a.now().Add(startTimeout))
+	_, err = io.ReadFull(ready, make([]byte, 1))
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Sprintf("has not answered within %.0f s", startTimeout.Seconds()), nil
+	case err != nil:
+		return "ended at once", nil
+	}
+	return "", nil
+}
+
+// showLog repeats the end of what a broker wrote before it died.
+func (a *app) showLog(log string, from int64) {
+	const most = 8
+	f, err := os.Open(log)
+	if err != nil {
+		return
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.NewSectionReader(f, from, 1<<20))
+	if err != nil {
+		return
+	}
+	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	for _, line := range lines[max(0, len(lines)-most):] {
+		_, _ = fmt.Fprintf(a.stderr, "  | %s\n", line)
+	}
+}
+
+// askBroker runs do with a connection.
+func (a *app) askBroker(ctx context.Context, do func(*api.Client) error) error {
+	c, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return do(c)
+}

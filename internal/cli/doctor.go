@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/cgroup"
+	"github.com/godwit-hpc/godwit/internal/checkpoint/sandbox"
+	"github.com/godwit-hpc/godwit/internal/config"
+	"github.com/godwit-hpc/godwit/internal/driver/local"
+)
+
+// finding is what came of one check.
+type finding struct {
+	Check  string `json:"check"`
+	OK     bool   `json:"ok"`
+	Needed bool   `json:"needed"` // without it jobs do not run at all
+	Detail string `json:"detail"`
+	Fix    string `json:"fix,omitempty"` // the command, or what to do, that would make it work
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what works here, what does not, and what would fix it",
+		Long: `Tries what Godwit needs and could use on this machine, and says for everything that
+does not work what it is good for and what would fix it. It starts no broker.
+
+Exit code 1 if something is missing without which jobs cannot run.`,
+		Example: `  godwit doctor
+  godwit doctor -o json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found := a.diagnose(cmd.Context())
+			if output == "json" {
+				if err := writeJSON(a.stdout, found); err != nil {
+					return err
+				}
+			} else if err := a.printFindings(found); err != nil {
+				return err
+			}
+			for _, f := range found {
+				if f.Needed && !f.OK {
+					return exitCode(exitFailed)
+				}
+			}
+			return nil
+		},
+	}
+	groupFlags(cmd, outputGroup(&output))
+	return cmd
+}
+
+func (a *app) printFindings(found []finding) error {
+	t := newTable("", "check", "what was found")
+	for _, f := range found {
+		mark, text := "ok", f.Detail
+		switch {
+		case !f.OK && f.Needed:
+			mark = "FAIL"
+		case !f.OK:
+			mark = "no"
+		}
+		if !f.OK && f.Fix != "" {
+			text += " → " + f.Fix
+		}
+		t.add(mark, f.Check, text)
+	}
+	return t.print(a.stdout, a.width())
+}
+
+// diagnose tries everything.
+func (a *app) diagnose(ctx context.Context) []finding {
+	state, err := api.StateDir()
+	if err != nil {
+		return []finding{{Check: "state folder", Needed: true, Detail: err.Error(), Fix: "export GODWIT_STATE=/some/folder"}}
+	}
+	return []finding{
+		a.checkProcessors(), checkSettings(), checkState(state), checkSocket(state), a.checkBroker(ctx, state),
+		checkSandbox(ctx), checkNamespaces(), checkCgroups(), a.checkClock(),
+	}
+}
+
+func (a *app) checkProcessors() finding {
+	cpus, err := local.UsableCPUs()
+	if err != nil || len(cpus) == 0 {
+		return finding{"processors", false, true, fmt.Sprintf("none can be used (%v)", err), "taskset -pc $$ shows what this shell may use"}
+	}
+	text := plural(int64(len(cpus)), "processor")
+	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
+		if fields := strings.Fields(string(load)); len(fields) > 0 {
+			text += ", load " + fields[0]
+		}
+	}
+	return finding{"processors", true, true, text, ""}
+}
+
+func checkSettings() finding {
+	f := finding{Check: "settings", Needed: true}
+	cpus, err := local.UsableCPUs()
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	cfg, err := config.Load("", os.Getenv, cpus)
+	if err != nil {
+		f.Detail, f.Fix = err.Error(), "correct the file; examples/config/two-clusters.yaml has every field"
+		return f
+	}
+	f.OK, f.Detail = true, plural(int64(len(cfg.Clusters)), "cluster")+" from "+cfg.File
+	if cfg.File == "" {
+		f.Detail = "none: this machine is one cluster"
+	}
+	return f
+}
+
+// fileSystems are those worth telling apart, by their magic number.
+var fileSystems = map[int64]string{
+	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs", unix.TMPFS_MAGIC: "tmpfs",
+	unix.OVERLAYFS_SUPER_MAGIC: "overlay", unix.NFS_SUPER_MAGIC: "nfs", 0xff534d42: "cifs", 0x65735546: "fuse", 0x0bd00bd0: "lustre", 0x47504653: "gpfs", 0x19830326: "beegfs",
+	0x2fc12fc1: "zfs",
+}
+
+// shared are the file systems on which locks of the store cannot be relied on.
+var shared = map[string]bool{"nfs": true, "cifs": true, "fuse": true, "lustre": true, "gpfs": true, "beegfs": true}
+
+func checkState(state string) finding {
+	f := finding{Check: "state folder", Needed: true}
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		f.Detail, f.Fix = err.Error(), "export GODWIT_STATE=/some/folder"
+		return f
+	}
+	try, err := os.CreateTemp(state, ".try-")
+	if err != nil {
+		f.Detail, f.Fix = state+" cannot be written: "+err.Error(), "chmod u+rwx "+state+", or export GODWIT_STATE=/some/folder"
+		return f
+	}
+	_ = try.Close()
+	_ = os.Remove(try.Name())
+	var fs unix.Statfs_t
+	if err := unix.Statfs(state, &fs); err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	kind, known := fileSystems[int64(fs.Type)] //nolint:unconvert // its size differs between architectures
+	if !known {
+		kind = fmt.Sprintf("file system %#x", fs.Type)
+	}
+	free := int64(fs.Bavail) * int64(fs.Bsize) //nolint:unconvert // their sizes differ between architectures
+	f.OK, f.Detail = true, fmt.Sprintf("%s on %s, %s free", state, kind, bytesText(free))
+	const little = 1 << 30
+	switch {
+	case shared[kind]:
+		f.OK, f.Needed = false, false
+		f.Detail += "; locks cannot be relied on there"
+		f.Fix = "export GODWIT_STATE=/a/local/folder"
+	case free < little:
+		f.OK, f.Needed, f.Fix = false, false, "make room, or export GODWIT_STATE=/some/folder: checkpoints are kept there"
+	}
+	return f
+}
+
+func checkSocket(state string) finding {
+	path := api.SocketPath(state)
+	if filepath.Dir(path) != state {
+		return finding{"socket", true, true, path + ", because the path of the state folder is too long for one", ""}
+	}
+	return finding{"socket", true, true, path, ""}
+}
+
+func (a *app) checkBroker(ctx context.Context, state string) finding {
+	c := api.Dial(api.SocketPath(state))
+	defer c.Close()
+	ping, err := c.Ping(ctx)
+	switch {
+	case nobodyThere(err):
+		return finding{"broker", true, false, "none runs; the first job starts one", ""}
+	case err != nil:
+		return finding{"broker", false, true, err.Error(), "godwit up --stop; godwit up"}
+	case ping.Version != a.version:
+		return finding{"broker", false, false, fmt.Sprintf("process %d runs version %s, this is %s", ping.PID, ping.Version, a.version), "godwit up --stop; the next job starts a new one"}
+	}
+	return finding{"broker", true, false, fmt.Sprintf("process %d, %s", ping.PID, plural(int64(ping.Jobs), "job")), ""}
+}
+
+func checkSandbox(ctx context.Context) finding {
+	f := finding{Check: "sandbox"}
+	path, err := sandbox.Find()
+	if err != nil {
+		f.Detail, f.Fix = "programs that do not save themselves cannot be saved: "+err.Error(), "make sandbox, and put build/godwit-sandbox beside godwit"
+		return f
+	}
+	ok, why := sandbox.Available(ctx)
+	if !ok {
+		f.Detail, f.Fix = "programs that do not save themselves cannot be saved: "+why, "see user namespaces below"
+		return f
+	}
+	f.OK, f.Detail = true, path+" runs and saves programs"
+	return f
+}
+
+// checkNamespaces makes a user namespace, which the sandbox needs where we are
+// not root.
+func checkNamespaces() finding {
+	f := finding{Check: "user namespaces"}
+	self, err := os.Executable()
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	cmd := exec.Command(self, "version")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	if err := cmd.Run(); err != nil {
+		f.OK = os.Getuid() == 0
+		f.Detail, f.Fix = "cannot be made: "+err.Error(), "sudo sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0 (those that exist)"
+		if f.OK {
+			f.Detail += "; not needed as root"
+		}
+		return f
+	}
+	f.OK, f.Detail = true, "can be made"
+	return f
+}
+
+func checkCgroups() finding {
+	can := cgroup.Available()
+	var have []string
+	for _, c := range []struct {
+		ok   bool
+		what string
+	}{{can.CPU, "processor time"}, {can.CPUs, "choice of processors"}, {can.Memory, "memory"}, {can.Pids, "processes"}, {can.Usage, "measuring"}, {can.Kill, "ending as a whole"}} {
+		if c.ok {
+			have = append(have, c.what)
+		}
+	}
+	f := finding{Check: "cgroups", OK: can.Why == "", Detail: strings.Join(have, ", ")}
+	if !f.OK {
+		f.Detail = strings.TrimPrefix(f.Detail+"; missing: "+can.Why, "; ")
+		f.Fix = "clusters are kept apart by affinity and niceness instead; for more run as root, or in systemd-run --user --scope -p Delegate=yes godwit up"
+	}
+	return f
+}
+
+// checkClock asks the kernel whether the clock is kept right: deadlines that are
+// moments, and logs of several machines, depend on it.
+func (a *app) checkClock() finding {
+	var t unix.Timex
+	state, err := unix.Adjtimex(&t)
+	now := a.now().Format("2006-01-02 15:04:05 MST")
+	const unsynchronised = 5 // TIME_ERROR
+	if err == nil && state == unsynchronised {
+		return finding{"clock", false, false, now + ", and nothing keeps it right", "sudo timedatectl set-ntp true"}
+	}
+	return finding{"clock", true, false, now, ""}
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+)
+
+// jobFlags collects what flags say about a job; its file and its defaults stand
+// below them.
+type jobFlags struct{ set []jobfile.Setting }
+
+// setting is one of these flags. What is wrong with a value is told when the job
+// as a whole is read.
+type setting struct {
+	flag *jobfile.Flag
+	to   *jobFlags
+}
+
+func (s setting) String() string { return "" }
+func (s setting) Type() string   { return s.flag.Kind }
+
+func (s setting) Set(value string) error {
+	s.to.set = append(s.to.set, jobfile.Setting{Name: s.flag.Name, Value: value})
+	return nil
+}
+
+// jobGroups are the flags of a job by what they are about.
+var jobGroups = []struct {
+	title string
+	flags []string
+}{
+	{"What it needs", []string{"deadline", "estimate", "procs", "on", "memory", "time", "processes", "workdir", "input", "output-file", "env", "setup", "name", "array"}},
+	{"How it is looked after", []string{"checkpoint", "checkpoint-every", "checkpoint-signal", "checkpoint-file", "checkpoint-restart", "progress", "confidence", "adapt", "reliability", "retries", "place"}},
+}
+
+func (f *jobFlags) groups() []group {
+	flags := jobfile.Flags()
+	var groups []group
+	for _, g := range jobGroups {
+		group := newGroup(g.title)
+		for _, name := range g.flags {
+			i := slices.IndexFunc(flags, func(x jobfile.Flag) bool { return x.Name == name })
+			group.flags.Var(setting{&flags[i], f}, name, flags[i].Help)
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// complete offers the choices of those flags that have some.
+func (f *jobFlags) complete(cmd *cobra.Command) {
+	for _, x := range jobfile.Flags() {
+		if len(x.Choices) > 0 {
+			completeNames(cmd, x.Name, x.Choices)
+		}
+	}
+}
+
+func (a *app) jobOptions(f *jobFlags) (jobfile.Options, error) {
+	dir, err := workingDir()
+	return jobfile.Options{Now: a.now(), Dir: dir, Environ: os.Environ(), Set: f.set}, err
+}
+
+// workingDir is where the command was given, by the name that the user knows.
+func workingDir() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Clean(dir), nil
+}
+
+// readJob is the job that the arguments mean: a command after --, else a file.
+// bare says that a command may also stand without the --.
+func (a *app) readJob(cmd *cobra.Command, args []string, f *jobFlags, bare bool) (*jobfile.Job, error) {
+	o, err := a.jobOptions(f)
+	if err != nil {
+		return nil, err
+	}
+	dashed := cmd.ArgsLenAtDash() == 0
+	if dashed || bare && !namesJobFile(args) {
+		return jobfile.FromCommand(args, o)
+	}
+	if len(args) != 1 {
+		return nil, &badinput.Error{Field: cmd.CommandPath(), Value: strings.Join(args[min(1, len(args)):], " "), Want: "one job file, or a command after --"}
+	}
+	job, warnings, err := jobfile.Read(args[0], o)
+	for _, w := range warnings {
+		a.say((&badinput.Error{File: w.File, Line: w.Line, Field: w.Field, Want: w.Text}).Error())
+	}
+	return job, err
+}
+
+// namesJobFile says whether the only argument is called like a job file.
+func namesJobFile(args []string) bool {
+	if len(args) != 1 {
+		return false
+	}
+	ext := filepath.Ext(args[0])
+	return ext == ".yaml" || ext == ".yml"
+}
+
+// stopAtCommand makes flags end where the command begins, so that its own flags
+// are left to it.
+func stopAtCommand(flags *pflag.FlagSet) { flags.SetInterspersed(false) }

@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/badinput"
+)
+
+const wantJob = "the number of a job; godwit ps lists them"
+
+// jobArgument wants the number of one job.
+func jobArgument(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return &badinput.Error{Field: cmd.CommandPath(), Value: args[1], Want: "one job"}
+	}
+	return jobArguments(cmd, args)
+}
+
+// jobArguments wants the numbers of some.
+func jobArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return &badinput.Error{Field: cmd.CommandPath(), Want: wantJob}
+	}
+	return nil
+}
+
+// completeJobs offers the numbers of the jobs there are, if a broker runs.
+func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	state, err := api.StateDir()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	c := api.Dial(api.SocketPath(state))
+	defer c.Close()
+	jobs, err := c.Jobs(cmd.Context(), false)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var list []string
+	for i := range jobs {
+		list = append(list, fmt.Sprintf("%d\t%s %s", jobs[i].ID, jobs[i].Name, strings.ToLower(jobs[i].State.String())))
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (a *app) psCommand() *cobra.Command {
+	var output string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "ps",
+		Short: "List the jobs",
+		Long: `Lists the jobs that wait or run, and those that ended last; with --all every job
+that is still remembered.`,
+		Example: `  godwit ps
+  godwit ps --all -o json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+				jobs, err := c.Jobs(cmd.Context(), all)
+				if err != nil {
+					return err
+				}
+				if output == "json" {
+					return writeJSON(a.stdout, orEmpty(jobs))
+				}
+				return a.printJobs(jobs)
+			})
+		},
+	}
+	g := outputGroup(&output)
+	g.flags.BoolVarP(&all, "all", "a", false, "also those that ended long ago")
+	groupFlags(cmd, g)
+	return cmd
+}
+
+func (a *app) printJobs(jobs []api.Job) error {
+	if len(jobs) == 0 {
+		a.say("no jobs; godwit run -- COMMAND makes one")
+		return nil
+	}
+	t := newTable("job", "name", "state", "cluster", "submitted", "ran", "done", "ends", "by", "in time", "code", "").right(0, 5, 6, 9, 10)
+	for i := range jobs {
+		j := &jobs[i]
+		ends := j.PredictedEnd
+		if j.Ended != nil {
+			ends = j.Ended
+		}
+		t.add(fmt.Sprint(j.ID), nameText(j), strings.ToLower(j.State.String()), orDash(j.Cluster), a.momentText(j.Submitted), duration(j.WallS),
+			partText(j.Progress), a.momentText(ends), a.momentText(j.Deadline), inTime(j), codeText(j.ExitCode), whyText(j))
+	}
+	return t.print(a.stdout, a.width())
+}
+
+func nameText(j *api.Job) string {
+	if j.Index != nil {
+		return fmt.Sprintf("%s[%d]", j.Name, *j.Index)
+	}
+	return j.Name
+}
+
+// inTime is whether the deadline was met, or the chance that it will be.
+func inTime(j *api.Job) string {
+	switch {
+	case j.Deadline == nil:
+		return unknown
+	case j.DeadlineMet != nil && *j.DeadlineMet:
+		return "yes"
+	case j.DeadlineMet != nil:
+		return "no"
+	}
+	return chanceText(j.PDeadline)
+}
+
+// whyText says why a job waits or failed; of others there is nothing to say.
+func whyText(j *api.Job) string {
+	if j.State.Waiting() || j.Over() && (j.ExitCode == nil || *j.ExitCode != 0) {
+		return j.Why
+	}
+	return ""
+}
+
+func (a *app) showCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show one job",
+		Long:  "Shows how one job is doing, or how it ended.",
+		Example: `  godwit show 7
+  godwit show 7 -o json`,
+		Args:              jobArgument,
+		ValidArgsFunction: a.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+				job, err := c.Job(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				if output == "json" {
+					return writeJSON(a.stdout, job)
+				}
+				return a.printJob(&job)
+			})
+		},
+	}
+	groupFlags(cmd, outputGroup(&output))
+	return cmd
+}
+
+func (a *app) printJob(j *api.Job) error {
+	var t rows
+	t.add("state", "%s", sentence(strings.ToLower(j.State.String()), j.Why))
+	t.add("command", "%s", strings.Join(j.Command, " "))
+	if j.Cluster != "" {
+		t.add("cluster", "%s", strings.TrimSpace(j.Cluster+" "+strings.Join(j.Hosts, " ")))
+	}
+	t.add("submitted", "%s", a.momentText(j.Submitted))
+	if j.Started != nil {
+		t.add("started", "%s, %s", a.momentText(j.Started), plural(int64(j.Attempts), "attempt"))
+	}
+	if j.Ended != nil {
+		t.add("ended", "%s with code %s", a.momentText(j.Ended), codeText(j.ExitCode))
+	}
+	if j.Progress != nil {
+		t.add("progress", "%s", partText(j.Progress))
+	}
+	if j.PredictedEnd != nil && j.Ended == nil {
+		text := a.momentText(j.PredictedEnd)
+		if j.EndEarly != nil && j.EndLate != nil {
+			text += ", in 9 of 10 cases between " + a.momentText(j.EndEarly) + " and " + a.momentText(j.EndLate)
+		}
+		t.add("expected end", "%s", text)
+	}
+	if j.Deadline != nil {
+		text := "met: "
+		if j.DeadlineMet == nil {
+			text = "in time: "
+		}
+		t.add("deadline", "%s, %s%s", a.momentText(j.Deadline), text, inTime(j))
+	}
+	t.add("used", "%s of CPU in %s, %s of memory", duration(j.CPUS), duration(j.WallS), bytesText(j.Memory))
+	t.add("checkpoints", "%d by %s", j.Checkpoints, orDash(j.Method))
+	t.add("moves", "%d", j.Migrations)
+	var b strings.Builder
+	fmt.Fprintf(&b, "job %d %s (%s)\n", j.ID, nameText(j), j.UID)
+	t.write(&b)
+	_, err := fmt.Fprint(a.stdout, b.String())
+	return err
+}
+
+func (a *app) cancelCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "cancel ID…",
+		Short: "End jobs and everything they started",
+		Long: `Ends jobs, waiting or running, with every process they started, and returns when
+nothing of them is left.`,
+		Example: `  godwit cancel 7
+  godwit cancel 7 8 9`,
+		Args:              jobArguments,
+		ValidArgsFunction: a.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+				jobs := []api.Job{}
+				for _, id := range args {
+					job, err := c.Cancel(cmd.Context(), id)
+					if err != nil {
+						return err
+					}
+					jobs = append(jobs, job)
+				}
+				if output == "json" {
+					return writeJSON(a.stdout, jobs)
+				}
+				for i := range jobs {
+					if _, err := fmt.Fprintf(a.stdout, "job %d %s\n", jobs[i].ID, strings.ToLower(jobs[i].State.String())); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	groupFlags(cmd, outputGroup(&output))
+	return cmd
+}

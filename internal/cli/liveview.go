@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/follow"
+	"github.com/godwit-hpc/godwit/internal/progress"
+)
+
+// liveView is what somebody who follows a job sees beside its output: on a
+// terminal two lines that are kept up to date, elsewhere a line for each thing
+// that matters.
+type liveView struct {
+	app    *app
+	id     string
+	screen *follow.Screen
+	shows  bool // lines are shown
+	colour bool
+	width  func() int
+
+	job    *api.Job
+	leaves bool // told to end
+}
+
+func (a *app) newLiveView(id string) *liveView {
+	v := &liveView{app: a, id: id, screen: follow.NewScreen(nil)}
+	if progress.IsTerminal(a.stderr) {
+		v.shows = true
+		v.screen = follow.NewScreen(a.stderr)
+		_, plain := os.LookupEnv("NO_COLOR")
+		v.colour = !plain
+		v.width = func() int { return widthOf(a.stderr, 80) }
+	}
+	return v
+}
+
+// stdout and stderr are where the job's output goes; what goes to the terminal
+// passes by the lines.
+func (v *liveView) stdout(w io.Writer) io.Writer {
+	if v.shows && progress.IsTerminal(w) {
+		return v.screen.Share(w)
+	}
+	return w
+}
+
+func (v *liveView) stderr(w io.Writer) io.Writer { return v.screen.Share(w) }
+
+// see takes in a state.
+func (v *liveView) see(live *api.Live) {
+	v.job = &live.Job
+	for _, d := range live.News {
+		if d.News {
+			v.say("job " + v.id + ": " + sentence(d.Choice, d.Why))
+		}
+	}
+	v.again()
+}
+
+// say writes a line that stays.
+func (v *liveView) say(text string) {
+	v.screen.Say(v.app.stderr, "godwit: "+oneLine(text))
+}
+
+// sentence joins what was decided and why.
+func sentence(choice, why string) string {
+	switch {
+	case why == "":
+		return choice
+	case choice == "":
+		return why
+	}
+	return choice + ": " + why
+}
+
+func (v *liveView) again() {
+	if v.shows && v.job != nil {
+		v.screen.Show(v.lines())
+	}
+}
+
+// cancelling says that Ctrl-C was understood.
+func (v *liveView) cancelling() {
+	v.leaves = true
+	v.say("cancelling job " + v.id + ", waiting until nothing of it is left; once more leaves at once")
+}
+
+func (v *liveView) close() { v.screen.Close() }
+
+// lines are the two lines: how it is, and what is to be expected.
+func (v *liveView) lines() []string {
+	j := v.job
+	var now, then []string
+	now = append(now, fmt.Sprintf("job %d %s", j.ID, j.Name), v.stateText())
+	if j.Progress != nil {
+		now = append(now, partText(j.Progress)+" done")
+	}
+	if j.Started != nil {
+		now = append(now, ran(v.app.now.Since(j.Started.Time)))
+	}
+	if j.State == core.Running && j.Share != nil {
+		now = append(now, fmt.Sprintf("CPU %.0f %%", 100**j.Share))
+	}
+	if j.PredictedEnd != nil {
+		text := "ends " + v.app.momentText(j.PredictedEnd)
+		if j.EndEarly != nil && j.EndLate != nil {
+			text += " (" + v.app.momentText(j.EndEarly) + " to " + v.app.momentText(j.EndLate) + ")"
+		}
+		then = append(then, text)
+	} else if j.State == core.Running {
+		then = append(then, "end not known yet")
+	}
+	if j.Deadline != nil {
+		chance := chanceText(j.PDeadline)
+		if j.PDeadline != nil {
+			chance = v.paint(chance, *j.PDeadline >= confidence(j))
+		}
+		then = append(then, "by "+v.app.momentText(j.Deadline)+" "+chance)
+	}
+	if j.Checkpoints > 0 {
+		then = append(then, plural(int64(j.Checkpoints), "checkpoint"))
+	}
+	if j.Migrations > 0 {
+		then = append(then, plural(int64(j.Migrations), "move"))
+	}
+	if j.State.Waiting() && j.Why != "" {
+		then = append(then, j.Why)
+	}
+	lines := []string{v.cut(strings.Join(now, "  "))}
+	if len(then) > 0 {
+		lines = append(lines, v.cut("  "+strings.Join(then, "  ")))
+	}
+	return lines
+}
+
+// ran is a time that goes on while one looks: tenths would only flicker.
+func ran(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%d s", max(0, int(d.Seconds())))
+	}
+	return duration(d.Truncate(time.Second).Seconds())
+}
+
+func (v *liveView) stateText() string {
+	j := v.job
+	text := strings.ToLower(j.State.String())
+	if v.leaves {
+		text = "being cancelled"
+	}
+	if j.Cluster != "" {
+		text += " on " + j.Cluster
+	}
+	return text
+}
+
+// confidence is the chance below which something is done.
+func confidence(j *api.Job) float64 {
+	if j.Confidence == 0 {
+		return 0.95
+	}
+	return j.Confidence
+}
+
+const (
+	green = "\x1b[32m"
+	red   = "\x1b[31m"
+	plain = "\x1b[0m"
+)
+
+func (v *liveView) paint(text string, good bool) string {
+	switch {
+	case !v.colour:
+		return text
+	case good:
+		return green + text + plain
+	}
+	return red + text + plain
+}
+
+// cut keeps a line from being wrapped, which could not be taken back. Colours take
+// no room.
+func (v *liveView) cut(line string) string {
+	room := max(v.width(), 20) - 1
+	var b strings.Builder
+	n := 0
+	for i := 0; i < len(line); {
+		if line[i] == '\x1b' {
+			end := i + strings.IndexByte(line[i:], 'm') + 1
+			b.WriteString(line[i:end])
+			i = end
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(line[i:])
+		if n++; n == room && i+size < len(line) {
+			r = '…'
+		}
+		if n <= room {
+			b.WriteRune(r)
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// endedByItself says whether a program ran to an end of its own, about which there
+// is nothing to say beyond its code.
+func endedByItself(j *api.Job) bool {
+	return j.Started != nil && j.ExitCode != nil && j.Why == core.Reason{Code: core.ExitedNonZero, A: float64(*j.ExitCode)}.String()
+}
+
+// ending is the last word on a job that was followed: always where lines were
+// shown, else only where something went wrong that its exit code does not say.
+func (v *liveView) ending(j *api.Job) string {
+	name := "job " + v.id
+	var text string
+	switch {
+	case j.State == core.Cancelled:
+		text = name + " was cancelled"
+	case j.State == core.Failed && (v.shows || !endedByItself(j)):
+		text = name + " failed: " + orDash(j.Why)
+	case j.DeadlineMet != nil && !*j.DeadlineMet && j.Ended != nil:
+		text = name + " missed its deadline by " + duration(j.Ended.Sub(j.Deadline.Time).Seconds())
+	case v.shows && j.State == core.Done && j.Started != nil && j.Ended != nil:
+		text = fmt.Sprintf("%s done on %s after %s", name, j.Cluster, duration(j.Ended.Sub(j.Started.Time).Seconds()))
+		if j.Deadline != nil {
+			text += ", " + duration(j.Deadline.Sub(j.Ended.Time).Seconds()) + " before its deadline"
+		}
+		if j.Migrations > 0 {
+			text += ", " + plural(int64(j.Migrations), "move")
+		}
+	}
+	return text
+}

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/follow"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+)
+
+// The exit code of a shell for a program that wrote where nobody reads.
+const exitBrokenPipe = 128 + int(syscall.SIGPIPE)
+
+// exitCode ends the process with the code of a job. What there is to say has been
+// said.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+const runLong = `Runs a command as a job and stays with it: what it writes appears here, and its
+exit code becomes that of godwit. The folder in which you are goes along with it
+and comes back with what changed; so does your environment. The program need not
+know of any of this.
+
+With a deadline its end is predicted while it runs. When the chance of making it
+falls below --confidence the job is saved, moved to a cluster where it is better,
+and goes on there.
+
+Ctrl-C cancels the job and waits until nothing of it is left; a second one leaves
+at once. With --detach the number of the job is printed and it runs on by itself.
+A job has no standard input.
+
+Exit codes: the job's own; 1 it could not be run; 2 wrong usage or bad input;
+127 no such program, 126 not executable; 130 cancelled with Ctrl-C.`
+
+const runExample = `  # A command as you would type it, after the two dashes
+  godwit run -- python3 examples/jobs/pi.py 2000
+
+  # Done in time: watched, predicted, moved if need be
+  godwit run --deadline 90s -- python3 examples/jobs/pi.py 2000
+
+  # Progress read from what it prints makes the prediction better
+  godwit run --deadline 90s --progress 'step (\d+)/(\d+)' -- ./examples/jobs/burn 30
+
+  # In the background; later: godwit logs -f ID, godwit wait ID
+  godwit run --detach --procs 4 --on local -- ./solve mesh.dat
+
+  # A job file, followed in the same way
+  godwit run examples/jobs/pi.yaml`
+
+type runFlags struct {
+	job    jobFlags
+	detach bool
+	output string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{
+		Use:     "run [flags] -- COMMAND ARGUMENTS…",
+		Short:   "Run a command as a job, follow it, exit with its code",
+		Long:    runLong,
+		Example: runExample,
+
+		DisableFlagsInUseLine: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &badinput.Error{Field: cmd.CommandPath(), Want: "a command after --, such as: godwit run -- ./program input.dat"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			job, err := a.readJob(cmd, args, &f.job, true)
+			if err != nil {
+				return err
+			}
+			return a.run(cmd.Context(), f, job)
+		},
+	}
+	out := newGroup("Output")
+	out.flags.BoolVarP(&f.detach, "detach", "d", false, "print the job's number and return at once")
+	outputFlag(out.flags, &f.output)
+	out.flags.BoolP("help", "h", false, "show this help")
+	groupFlags(cmd, append(f.job.groups(), out)...)
+	stopAtCommand(cmd.Flags())
+	f.job.complete(cmd)
+	return cmd
+}
+
+// submitJob sends the work folder and hands the job in.
+func (a *app) submitJob(ctx context.Context, c *api.Client, job *jobfile.Job) ([]core.JobID, error) {
+	work, err := a.sendWork(ctx, c, job)
+	if err != nil {
+		return nil, err
+	}
+	job.Due(a.now())
+	done, err := c.Submit(ctx, &api.Submit{Job: *job, Work: work})
+	if err == nil && len(done.IDs) == 0 {
+		err = errors.New("the broker took the job and gave it no number")
+	}
+	return done.IDs, err
+}
+
+func (a *app) run(ctx context.Context, f *runFlags, job *jobfile.Job) error {
+	if job.Array.Len() > 0 && !f.detach {
+		return &badinput.Error{Field: "array", Want: "with run only together with --detach; or use godwit submit and godwit wait"}
+	}
+	c, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	ids, err := a.submitJob(ctx, c, job)
+	if err != nil || f.detach {
+		c.Close()
+		if err == nil {
+			err = a.printSubmitted(ids, f.output)
+		}
+		return err
+	}
+	return a.followRun(ctx, c, fmt.Sprint(ids[0]), f.output)
+}
+
+// followRun stays with a job that run submitted.
+func (a *app) followRun(ctx context.Context, c *api.Client, id, output string) error {
+	// A pipe that nobody reads any more is told by a failing write, so that the job
+	// can be ended rather than left behind.
+	signal.Ignore(syscall.SIGPIPE)
+	defer signal.Reset(syscall.SIGPIPE)
+	v := a.newLiveView(id)
+	first := c
+	o := follow.Options{
+		Connect: func(ctx context.Context) (*api.Client, error) {
+			if c := first; c != nil {
+				first = nil
+				return c, nil
+			}
+			return a.connect(ctx)
+		},
+		Job: id, See: v.see, Again: v.again, Stdout: v.stdout(a.stdout), Stderr: v.stderr(a.stderr),
+		Interrupted: func(ctx context.Context, c *api.Client) error {
+			v.cancelling()
+			_, err := c.Cancel(ctx, id)
+			return err
+		},
+	}
+	if output == "json" { // stdout is for the result alone
+		o.Stdout = o.Stderr
+	}
+	job, err := follow.Job(ctx, o)
+	v.close()
+	switch {
+	case errors.Is(err, follow.ErrOutput):
+		a.say("job " + id + " cancelled: nobody reads its output any more")
+		return exitCode(exitBrokenPipe)
+	case err != nil:
+		return fmt.Errorf("%w; job %s may still run, see godwit show %s", err, id, id)
+	}
+	return a.endOfRun(ctx, job, v, output)
+}
+
+// endOfRun says what there is to say about a job that was followed to its end.
+func (a *app) endOfRun(ctx context.Context, job *api.Job, v *liveView, output string) error {
+	if output == "json" {
+		if err := writeJSON(a.stdout, job); err != nil {
+			return err
+		}
+	}
+	if text := v.ending(job); text != "" {
+		a.say(text)
+	}
+	if ctx.Err() != nil {
+		return exitCode(exitInterrupted)
+	}
+	return codeOf(job)
+}
+
+// codeOf is how godwit ends for a job that has ended.
+func codeOf(job *api.Job) error {
+	switch {
+	case job.State == core.Done:
+		return nil
+	case job.ExitCode != nil && *job.ExitCode != 0:
+		return exitCode(*job.ExitCode)
+	}
+	return exitCode(exitFailed)
+}
+
+func (a *app) printSubmitted(ids []core.JobID, output string) error {
+	if output == "json" {
+		return writeJSON(a.stdout, map[string]any{"id": ids[0], "ids": ids})
+	}
+	for _, id := range ids {
+		if _, err := fmt.Fprintln(a.stdout, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/progress"
+)
+
+// How numbers and moments of jobs are put into words. What is not known is a dash.
+const unknown = "–"
+
+func secondsText(s *float64) string {
+	if s == nil {
+		return unknown
+	}
+	return duration(*s)
+}
+
+// chanceText is a chance in whole per cent, certain only if it is.
+func chanceText(p *float64) string {
+	switch {
+	case p == nil:
+		return unknown
+	case *p >= 0.995 && *p < 1:
+		return "> 99 %"
+	case *p > 0 && *p < 0.005:
+		return "< 1 %"
+	}
+	return strconv.Itoa(int(math.Round(100**p))) + " %"
+}
+
+func partText(x *float64) string {
+	if x == nil {
+		return unknown
+	}
+	return strconv.Itoa(int(100**x)) + " %"
+}
+
+// momentText is a moment on the user's clock, with the day if that is another.
+func (a *app) momentText(t *api.Time) string {
+	if t == nil {
+		return unknown
+	}
+	now := a.now()
+	at := t.In(now.Location())
+	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
+		return at.Format("15:04:05")
+	}
+	return at.Format("2006-01-02 15:04")
+}
+
+// bytesText is a number of bytes as people say it.
+func bytesText(n int64) string {
+	x := float64(n)
+	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
+		if x < 1000 {
+			return strings.TrimSuffix(fmt.Sprintf("%.3g", x), ".0") + " " + unit
+		}
+		x /= 1024
+	}
+	return digits(x) + " TiB"
+}
+
+func codeText(code *int) string {
+	if code == nil {
+		return unknown
+	}
+	return strconv.Itoa(*code)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return unknown
+	}
+	return s
+}
+
+// numbersText lists the numbers behind a decision.
+func numbersText(inputs map[string]any) string {
+	names := make([]string, 0, len(inputs))
+	for name := range inputs {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	parts := make([]string, len(names))
+	for i, name := range names {
+		parts[i] = numberText(name, inputs[name])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// numberText is one of them; a name that ends in _s is a time in seconds, one that
+// begins with p_ a chance.
+func numberText(name string, value any) string {
+	label := strings.ReplaceAll(strings.TrimSuffix(name, "_s"), "_", " ")
+	switch x := value.(type) {
+	case float64:
+		switch {
+		case strings.HasSuffix(name, "_s"):
+			return label + " " + duration(x)
+		case strings.HasPrefix(name, "p_"):
+			return "P(" + strings.ReplaceAll(name[2:], "_", " ") + ") " + chanceText(&x)
+		case x == math.Trunc(x) && math.Abs(x) < 1e15:
+			return label + " " + progress.Thousands(int64(x))
+		}
+		return label + " " + digits(x)
+	case map[string]any:
+		return label + " (" + numbersText(x) + ")"
+	case []any:
+		parts := make([]string, len(x))
+		for i, v := range x {
+			parts[i] = strings.TrimSpace(numberText("", v))
+		}
+		return label + " " + strings.Join(parts, " ")
+	}
+	return fmt.Sprintf("%s %v", label, value)
+}

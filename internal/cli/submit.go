@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/badinput"
+)
+
+const submitLong = `Hands in a job and prints its number. The file is a job file (YAML), or a script
+that begins with #! and may have lines such as "#GODWIT --deadline 20m" before its
+first command. Flags go over what the file says.
+
+The fields of a job file are described in docs/guides/run.md and, for editors, in
+docs/job.schema.json.`
+
+const submitExample = `  godwit submit examples/jobs/pi.yaml
+  godwit submit --deadline 18:30 --on local examples/jobs/sweep.sh
+
+  # The number, for a program
+  godwit submit -o json examples/jobs/burn.yaml`
+
+func (a *app) submitCommand() *cobra.Command {
+	var f jobFlags
+	var output string
+	cmd := &cobra.Command{
+		Use:     "submit [flags] FILE",
+		Short:   "Submit the job in a file",
+		Long:    submitLong,
+		Example: submitExample,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() == 0 && len(args) > 0 {
+				return nil // a command will do as well
+			}
+			return oneArgument(cmd, args, "a job file or a script")
+		},
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			job, err := a.readJob(cmd, args, &f, false)
+			if err != nil {
+				return err
+			}
+			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+				ids, err := a.submitJob(cmd.Context(), c, job)
+				if err != nil {
+					return err
+				}
+				return a.printSubmitted(ids, output)
+			})
+		},
+	}
+	groupFlags(cmd, append(f.groups(), outputGroup(&output))...)
+	f.complete(cmd)
+	return cmd
+}
+
+// outputGroup has -o and -h, which come last.
+func outputGroup(output *string) group {
+	g := newGroup("Output")
+	outputFlag(g.flags, output)
+	g.flags.BoolP("help", "h", false, "show this help")
+	return g
+}
+
+const quoteLong = `Says what would become of a job, without submitting it: for each cluster how long
+it would wait, how long its files would travel, how long it would run, when it would
+be done, and how likely it is that this is before the deadline, with the reason.
+
+How long a program runs is known from earlier runs or from --estimate.`
+
+const quoteExample = `  godwit quote --deadline 60s --estimate 30s -- ./examples/jobs/burn 30
+  godwit quote examples/jobs/pi.yaml
+  godwit quote --deadline 60s -o json -- ./examples/jobs/burn 30`
+
+func (a *app) quoteCommand() *cobra.Command {
+	var f jobFlags
+	var output string
+	cmd := &cobra.Command{
+		Use:     "quote [flags] FILE | -- COMMAND ARGUMENTS…",
+		Short:   "Say when a job would be done on each cluster, without submitting it",
+		Long:    quoteLong,
+		Example: quoteExample,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &badinput.Error{Field: cmd.CommandPath(), Want: "a job file, or a command after --"}
+			}
+			return nil
+		},
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			job, err := a.readJob(cmd, args, &f, false)
+			if err != nil {
+				return err
+			}
+			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+				job.Due(a.now())
+				quotes, err := c.Quote(cmd.Context(), &api.Submit{Job: *job})
+				if err != nil {
+					return err
+				}
+				if output == "json" {
+					return writeJSON(a.stdout, orEmpty(quotes))
+				}
+				return a.printQuotes(quotes, job.Deadline > 0)
+			})
+		},
+	}
+	groupFlags(cmd, append(f.groups(), outputGroup(&output))...)
+	f.complete(cmd)
+	return cmd
+}
+
+// orEmpty makes JSON say [] rather than null.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func (a *app) printQuotes(quotes []api.Quote, due bool) error {
+	t := newTable("cluster", "wait", "transfer", "run", "done", "done with 90 %", "in time", "why").right(1, 2, 3, 6)
+	for _, q := range quotes {
+		chance := "–"
+		if due {
+			chance = chanceText(q.PDeadline)
+		}
+		t.add(q.Cluster, secondsText(q.WaitS), secondsText(q.TransferS), secondsText(q.RunS),
+			a.momentText(q.FinishP50), a.momentText(q.FinishP90), chance, q.Reason)
+	}
+	return t.print(a.stdout, a.width())
+}

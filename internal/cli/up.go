@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/agent"
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/config"
+	"github.com/godwit-hpc/godwit/internal/daemon"
+)
+
+const upLong = `Runs the broker on this machine until Ctrl-C: it keeps the jobs, chooses where they
+run, watches them and moves them. Jobs run on when it ends, and it finds them again
+when it starts.
+
+run, submit and quote start a broker by themselves where none runs; it ends when it
+has had nothing to do for a while. Use up to have one that stays, or to see what it
+does.
+
+All it keeps is in one folder: GODWIT_STATE, else godwit in the XDG state folder.
+Its clusters and limits stand in a settings file, see examples/config/two-clusters.yaml.`
+
+const upExample = `  godwit up
+  godwit up --config examples/config/two-clusters.yaml
+
+  # End the broker that runs; jobs run on
+  godwit up --stop`
+
+type upFlags struct {
+	config, logLevel string
+	embedded, stop   bool
+	readyFD          int
+}
+
+func (a *app) upCommand() *cobra.Command {
+	f := &upFlags{logLevel: "info"}
+	cmd := &cobra.Command{
+		Use:     "up",
+		Short:   "Run the broker on this machine",
+		Long:    upLong,
+		Example: upExample,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.stop {
+				return a.stopBroker(cmd.Context())
+			}
+			return a.up(cmd.Context(), f)
+		},
+	}
+	g := newGroup("Broker")
+	g.flags.StringVar(&f.config, "config", "", "read settings from `FILE`, rather than from GODWIT_CONFIG or the XDG folder")
+	g.flags.BoolVar(&f.stop, "stop", false, "end the broker that runs; its jobs run on")
+	g.flags.Var(choice(&f.logLevel, "debug", "info", "warn", "error"), "log", "how much is logged")
+	g.flags.BoolVar(&f.embedded, "embedded", false, "end when there has been nothing to do for a while")
+	g.flags.BoolP("help", "h", false, "show this help")
+	g.flags.IntVar(&f.readyFD, "ready-fd", 0, "")
+	_ = g.flags.MarkHidden("ready-fd") // it is there; only for brokers that run starts
+	groupFlags(cmd, g)
+	completeNames(cmd, "log", []string{"debug", "info", "warn", "error"})
+	return cmd
+}
+
+func (a *app) up(ctx context.Context, f *upFlags) error {
+	state, err := api.StateDir()
+	if err != nil {
+		return err
+	}
+	if !f.embedded {
+		if err := a.takeOver(ctx, state); err != nil {
+			return err
+		}
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return err
+	}
+	err = daemon.Run(ctx, daemon.Options{
+		State: state, Config: f.config, Embedded: f.embedded, Version: a.version,
+		Log: slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level})),
+		Ready: func(socket string, cfg *config.Config) {
+			a.ready(f, socket, cfg)
+		},
+	})
+	if ctx.Err() != nil {
+		return nil // ended as asked
+	}
+	if errors.Is(err, daemon.ErrRunning) {
+		return fmt.Errorf("%w: %s", err, state)
+	}
+	return err
+}
+
+// takeOver ends a broker that was started for a command, so that ours can take
+// its place. One that somebody started by hand stays.
+func (a *app) takeOver(ctx context.Context, state string) error {
+	c := api.Dial(api.SocketPath(state))
+	defer c.Close()
+	ping, err := c.Ping(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // nobody is there, or it will be found out when the store is opened
+	}
+	if !ping.Embedded {
+		return &badinput.Error{Field: "GODWIT_STATE", Value: state, Want: fmt.Sprintf("a state folder without a broker; one runs already, process %d (godwit up --stop ends it)", ping.PID)}
+	}
+	if _, err := c.Shutdown(ctx); err != nil {
+		return err
+	}
+	return a.untilGone(ctx, c)
+}
+
+// ready tells whoever waits for it that the broker answers.
+func (a *app) ready(f *upFlags, socket string, cfg *config.Config) {
+	if f.readyFD > 0 {
+		tell := os.NewFile(uintptr(f.readyFD), "ready")
+		_, _ = tell.WriteString("\n") // who waits sees the end of the file as well
+		_ = tell.Close()
+	}
+	if f.embedded {
+		return
+	}
+	var names []string
+	for _, c := range cfg.Clusters {
+		names = append(names, fmt.Sprintf("%s (%s)", c.Name, plural(int64(c.Slots), "processor")))
+	}
+	a.say("broker ready on " + socket + ": " + strings.Join(names, ", "))
+}
+
+// stopBroker ends the broker that runs.
+func (a *app) stopBroker(ctx context.Context) error {
+	state, err := api.StateDir()
+	if err != nil {
+		return err
+	}
+	c := api.Dial(api.SocketPath(state))
+	defer c.Close()
+	if _, err := c.Shutdown(ctx); nobodyThere(err) {
+		a.say("no broker runs")
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return a.untilGone(ctx, c)
+}
+
+// agentCommand is the wrapper beside a job; drivers start it. Main does not even
+// come here for it: it is started for every job.
+func (a *app) agentCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "agent FOLDER",
+		Short:  "Run one attempt of a job (started by the broker)",
+		Hidden: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return oneArgument(cmd, args, "the folder of an attempt")
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return exitCode(agent.Main(args[0])) },
+	}
+}

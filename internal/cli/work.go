@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+)
+
+// The largest work folder that is sent without a word: more is usually a home
+// folder by mistake.
+const (
+	maxWorkBytes = 4 << 30
+	maxWorkFiles = 200_000
+)
+
+// ignoreFile lists what stays behind, as .gitignore does for git. What git
+// ignores is sent: programs and data usually are among it.
+const ignoreFile = ".godwitignore"
+
+// sendWork brings the job's work folder into the broker's depot and returns the
+// tree; "" if the job has none.
+func (a *app) sendWork(ctx context.Context, c *api.Client, job *jobfile.Job) (string, error) {
+	dir, cache := job.Workdir, ""
+	if dir != "" {
+		if state, err := api.StateDir(); err == nil {
+			sum := sha256.Sum256([]byte(dir))
+			cache = filepath.Join(state, "sent", hex.EncodeToString(sum[:8])+".json")
+		}
+	}
+	exclude, err := excludes(dir)
+	if err != nil {
+		return "", err
+	}
+	if hasOutside(job) {
+		staged, err := stage(job)
+		defer func() { _ = os.RemoveAll(staged) }()
+		if err != nil {
+			return "", err
+		}
+		dir, cache = staged, ""
+	}
+	if dir == "" {
+		return "", nil
+	}
+	slow := time.AfterFunc(2*time.Second, func() { a.say("sending the work folder " + job.Workdir + " …") })
+	defer slow.Stop()
+	to := depot.NewClient(c.HTTP, api.Base+"/v1/depot")
+	id, _, _, err := depot.Push(ctx, dir, to, depot.PushOptions{Exclude: exclude, Cache: cache, Limit: depot.Limit{Bytes: maxWorkBytes, Files: maxWorkFiles}})
+	if errors.Is(err, depot.ErrTooLarge) {
+		return "", &badinput.Error{Field: "workdir", Value: job.Workdir,
+			Want: "a smaller folder: choose it with --workdir, or list in " + ignoreFile + " what stays behind", Err: err}
+	}
+	if err != nil {
+		return "", fmt.Errorf("sending the work folder %s: %w", job.Workdir, err)
+	}
+	return string(id), nil
+}
+
+// excludes is what stays behind of a work folder.
+func excludes(dir string) ([]string, error) {
+	list := []string{".git"}
+	if dir == "" {
+		return list, nil
+	}
+	f, err := os.Open(filepath.Join(dir, ignoreFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return list, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if line := strings.TrimRight(lines.Text(), " \t\r"); line != "" && line[0] != '#' {
+			list = append(list, line)
+		}
+	}
+	return list, lines.Err()
+}
+
+// hasOutside says whether files from outside the work folder go along.
+func hasOutside(job *jobfile.Job) bool {
+	for _, in := range job.Inputs {
+		if filepath.IsAbs(in) {
+			return true
+		}
+	}
+	return false
+}
+
+// stage makes a folder that looks as the work folder is to look, without copying
+// where the file system allows: inputs from elsewhere lie beside the rest.
+func stage(job *jobfile.Job) (string, error) {
+	near := job.Workdir
+	if near == "" {
+		near = os.TempDir()
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(near), ".godwit-send-")
+	if err != nil {
+		if dir, err = os.MkdirTemp("", "godwit-send-"); err != nil {
+			return "", err
+		}
+	}
+	if job.Workdir != "" {
+		if err := link(job.Workdir, dir); err != nil {
+			return dir, err
+		}
+	}
+	for _, in := range job.Inputs {
+		if !filepath.IsAbs(in) {
+			continue
+		}
+		if err := link(in, filepath.Join(dir, filepath.Base(in))); err != nil {
+			return dir, err
+		}
+	}
+	return dir, nil
+}
+
+// link makes to what from is: files by hard links, or copied where there can be
+// none.
+func link(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		switch {
+		case d.IsDir() && d.Name() == ".git":
+			return filepath.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(target, 0o755)
+		case d.Type()&fs.ModeSymlink != 0:
+			where, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(where, target)
+		case !d.Type().IsRegular():
+			return nil // sockets and the like do not travel
+		case os.Link(path, target) == nil:
+			return nil
+		}
+		return copyFile(path, target)
+	})
+}
+
+func copyFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	_, err = io.Copy(out, in)
+	return err
+}
