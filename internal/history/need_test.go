@@ -184,7 +184,7 @@ func TestProgramsAreRecognized(t *testing.T) {
 // FuzzProgram: whatever the command line, it has a program, and its arguments
 // have a shape that is theirs alone but for numbers.
 func FuzzProgram(f *testing.F) {
-	for _, line := range []string{"sh\n-c\n./a 1 | b", "python3\nx.py\n--n=1e5", "\n", "sh\n-c\nA=1 B=2", "a\n=\n0x1p3\nNaN\nInf"} {
+	for _, line := range []string{"sh\n-c\n./a 1 | b", "python3\nx.py\n--n=1e5", "\n", "sh\n-c\nA=1 B=2", "a\n=\n0x1p3\nNaN\nInf", "3\n#", "a\n1e308\n-0"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -53,11 +54,12 @@ func shape(args []string) (form string, numbers []float64) {
 		if !assigned {
 			key, value = "", a
 		}
-		if x, err := strconv.ParseFloat(value, 64); err == nil {
+		place := strconv.Quote(value)
+		if x, err := strconv.ParseFloat(value, 64); err == nil && !math.IsInf(x, 0) && !math.IsNaN(x) {
 			numbers = append(numbers, x)
-			value = "#"
+			place = "#" // not quoted: nothing else is written so
 		}
-		b.WriteString(strconv.Quote(key) + "=" + strconv.Quote(value) + " ")
+		b.WriteString(strconv.Quote(key) + "=" + place + " ")
 	}
 	return b.String(), numbers
 }

@@ -132,16 +132,21 @@ func dataFolder(t *testing.T) string {
 	return filepath.Join("..", "..", "..", "shared", "data")
 }
 
-// generated is waits in a queue whose length wanders by the hour.
+// generated is waits in a queue whose length wanders by the hour. Half of the
+// jobs find a gap at once, as in real queues.
 func generated(seed uint64) []queued {
 	random := rand.New(rand.NewPCG(seed, 9))
 	var list []queued
 	level := 0.0
 	for i := range 10000 {
 		if i%50 == 0 {
-			level = 0.9*level + 0.8*random.NormFloat64()
+			level = 0.9*level + 0.15*random.NormFloat64()
 		}
-		list = append(list, queued{float64(i) * (10 * time.Minute).Seconds(), math.Exp(4 + level + random.NormFloat64())})
+		wait := math.Exp(5 + level + 1.2*random.NormFloat64())
+		if random.IntN(2) == 0 {
+			wait = 5 * random.Float64()
+		}
+		list = append(list, queued{float64(i) * (10 * time.Minute).Seconds(), wait})
 	}
 	return list
 }
