@@ -251,6 +251,9 @@ func (p *preparation) build(pipes *pipes) *checkpoint.Program {
 // be written here is an outcome.
 func (p *preparation) fetch(ctx context.Context, id, dir string) (*depot.Tree, error) {
 	if id == "" {
+		if err := empty(dir); err != nil {
+			return nil, lost("%v", err)
+		}
 		return nil, nil
 	}
 	var tree *depot.Tree
@@ -267,6 +270,17 @@ func (p *preparation) fetch(ctx context.Context, id, dir string) (*depot.Tree, e
 		return nil, lost("bringing the files: %v", err)
 	}
 	return nil, err
+}
+
+// empty empties a folder: an earlier try may have put something there.
+func empty(dir string) error {
+	list, err := os.ReadDir(dir)
+	for _, e := range list {
+		if err == nil {
+			err = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+	return err
 }
 
 // environment is ours, with what the job sets, and a few variables that tell the

@@ -46,13 +46,13 @@ func newFakeBroker(t *testing.T) *fakeBroker {
 		t.Fatal(err)
 	}
 	store, err := depot.Open(filepath.Join(dir, "depot"))
-	if err != nil && false {
+	if err != nil {
 		t.Fatal(err)
 	}
 	b := &fakeBroker{t: t, socket: filepath.Join(dir, "s"), store: store, last: map[string]uint64{}, past: map[string]bool{}, changed: make(chan struct{})}
 	t.Cleanup(func() {
 		b.stop()
-		if err := store.Close(); err != nil && false {
+		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
 		if err := os.RemoveAll(dir); err != nil {
@@ -71,9 +71,7 @@ func (b *fakeBroker) start() {
 		b.t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	if h := depot.Handler(b.store); h != nil {
-		mux.Handle(wire.Depot, h)
-	}
+	mux.Handle(wire.Depot, depot.Handler(b.store))
 	mux.HandleFunc(wire.Path, b.serve)
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -60,13 +60,6 @@ func killedAgents(t *testing.T, r *rand.Rand) wire.Message {
 		t.Fatalf("the last agent: %v", err)
 	}
 	if left, err := proctree.Leftovers(h.attempt.Mark); err != nil || len(left) > 0 {
-		list, _ := os.ReadDir(h.dir)
-		for _, pid := range left {
-			st, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-			cl, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			t.Logf("DEBUG %d %s %q me %d", pid, st, cl, os.Getpid())
-		}
-		t.Logf("DEBUG %v %s", list, kinds(h.messages))
 		t.Errorf("left behind: %v, %v", left, err)
 		_, _ = proctree.KillLeftovers(context.Background(), h.attempt.Mark)
 	}

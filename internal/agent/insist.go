@@ -31,7 +31,7 @@ func (ar *around) insist(ctx context.Context, do func() error) error {
 // away says whether an error means that the broker could not be reached, or
 // went away half way; what it said is not among those.
 func away(err error) bool {
-	var netErr net.Error
+	var netErr *net.OpError // not net.Error, which every errno is
 	var urlErr *url.Error
 	return errors.As(err, &urlErr) || errors.As(err, &netErr) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }

@@ -108,6 +108,9 @@ func newLife(ar *around, dir folder, a *wire.Attempt, earlierAgents int) *life {
 	l := &life{around: ar, attempt: a, folder: dir, born: ar.clock(), calls: make(chan func())}
 	l.work, l.cancel = context.WithCancelCause(context.Background())
 	l.spool = newSpool(dir.spool(), ar.spoolSegment, ar.spoolLimit)
+	if a.Spec.Progress != "" {
+		l.spool.remember(lookBack)
+	}
 	l.outbox = newOutbox(l.spool, earlierAgents)
 	hello := wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Mark: a.Mark}
 	l.link = newLink(a.Broker, hello, ar.firstTry, ar.longestTry)

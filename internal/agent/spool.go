@@ -325,6 +325,13 @@ func (s *spool) secure() error {
 	return folder{s.dir}.sync()
 }
 
+// remember keeps so many bytes of the end of each stream, for lately.
+func (s *spool) remember(n int) {
+	for i := range s.streams {
+		s.streams[i].recent.keep = n
+	}
+}
+
 // lately is the end of a stream, for the progress pattern.
 func (s *spool) lately(number int, buf []byte) (text []byte, end int64) {
 	s.mu.Lock()

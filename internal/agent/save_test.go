@@ -1,0 +1,282 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/depot"
+)
+
+// newSteps is a job of the method that tests can save and stop as they like.
+func newSteps(t *testing.T, steps int, pause string) *harness {
+	t.Helper()
+	h := newHarness(t, "steps", fmt.Sprint(steps), pause)
+	h.attempt.Spec.Checkpoint.Method = "auto"
+	h.attempt.Spec.Checkpoint.Files = []string{"log"}
+	h.attempt.Spec.Progress = `step (\d+)/(\d+)`
+	h.around.methods = func(name string) (m checkpoint.Method, err error) {
+		if name == methodExit85 {
+			return stepsMethod{}, nil
+		}
+		return testMethods(name)
+	}
+	h.start()
+	return h
+}
+
+// wantSteps checks that the job ended as an undisturbed one does, to the byte.
+func (h *harness) wantSteps(steps int) {
+	h.t.Helper()
+	var out, err, log strings.Builder
+	for i := 1; i <= steps; i++ {
+		fmt.Fprintf(&out, "step %d/%d\n", i, steps)
+		fmt.Fprintf(&err, "err %d\n", i)
+		fmt.Fprintf(&log, "line %d\n", i)
+	}
+	list := h.endings()
+	m := list[len(list)-1]
+	if m.Kind != wire.Ended || m.Code != 5 {
+		h.t.Fatalf("it ended with %+v", m)
+	}
+	if h.output(1) != out.String() || h.output(2) != err.String() {
+		h.t.Errorf("it wrote %q and %q", h.output(1), h.output(2))
+	}
+	if text, e := os.ReadFile(filepath.Join(h.fetch(m.Result), "log")); e != nil || string(text) != log.String() {
+		h.t.Errorf("its file has %q, %v", text, e)
+	}
+}
+
+// fetch brings a tree of the depot to a folder.
+func (h *harness) fetch(id string) string {
+	h.t.Helper()
+	dir := h.t.TempDir()
+	if _, err := depot.Fetch(h.t.Context(), h.store, depot.ID(id), dir); err != nil {
+		h.t.Fatalf("fetching %q: %v", id, err)
+	}
+	return dir
+}
+
+// upTo waits until the program has written so many steps.
+func (h *harness) upTo(step int) {
+	h.t.Helper()
+	h.until(fmt.Sprint("step ", step), func() bool { return strings.Contains(string(h.out[1]), fmt.Sprintf("step %d/", step)) })
+}
+
+func TestAStoppedProgramIsContinuedAndWritesTheSameBytes(t *testing.T) {
+	h := newSteps(t, 300, "1ms")
+	r := rand.New(rand.NewPCG(3, 3))
+	h.begin()
+	for move := range 3 {
+		h.upTo(60*(move+1) + r.IntN(40))
+		h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1030), Why: "moved"})
+		h.wait()
+		list := h.endings()
+		m := list[len(list)-1]
+		if len(list) != move+1 || m.Kind != wire.Left || m.Saved == nil {
+			t.Fatalf("left %d times: %s", len(list), kinds(list))
+		}
+		if s := m.Saved; s.N != move+1 || s.Method != methodExit85 || s.Out == 0 || s.Err == 0 || s.Done <= 0 || s.Work == "" || s.Image == "" {
+			t.Errorf("saved as %+v", s)
+		}
+		h.next(*m.Saved)
+		h.begin()
+	}
+	h.wait()
+	h.wantSteps(300)
+	for i, m := range h.all(wire.Running) {
+		if (i > 0) != (m.Saved != nil) {
+			t.Errorf("start %d: continues %v", i, m.Saved)
+		}
+	}
+}
+
+func TestAnAttemptThatIsLostIsContinuedFromItsLastCheckpoint(t *testing.T) {
+	h := newSteps(t, 200, "2ms")
+	h.attempt.Spec.Checkpoint.Every = 20 * time.Millisecond
+	h.begin()
+	h.until("checkpoints", func() bool { return len(h.out[1]) > 0 && count(h.messages, wire.Checkpoint) >= 3 })
+	h.order(wire.Order{Kind: wire.Kill})
+	h.wait()
+	saved := h.all(wire.Checkpoint)
+	last := *saved[len(saved)-1].Saved
+	h.attempt.Spec.Checkpoint.Every = -1
+	h.next(last)
+	h.begin()
+	h.wait()
+	h.wantSteps(200)
+}
+
+func count(list []wire.Message, kind wire.Kind) int {
+	n := 0
+	for _, m := range list {
+		if m.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+func TestADamagedCheckpointIsPassedOver(t *testing.T) {
+	h := newSteps(t, 100, "2ms")
+	h.begin()
+	var saved []wire.Saved
+	for n := range 2 {
+		h.upTo(20 * (n + 1))
+		h.order(wire.Order{Kind: wire.Save})
+		h.until("a checkpoint", func() bool { return count(h.messages, wire.Checkpoint) > n })
+	}
+	h.order(wire.Order{Kind: wire.Kill})
+	h.wait()
+	for _, m := range h.all(wire.Checkpoint) {
+		saved = append([]wire.Saved{*m.Saved}, saved...)
+	}
+	missing := string(depot.IDOf([]byte("what nobody has")))
+	noImage, noWork, noMethod := saved[0], saved[0], saved[0]
+	noImage.Image, noWork.Work, noMethod.Method = missing, missing, "unheard of"
+	for name, list := range map[string][]wire.Saved{
+		"one is left": {noImage, noWork, noMethod, saved[1]}, "none is left": {noImage, noWork},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h.next(list...)
+			h.begin()
+			h.wait()
+			h.wantSteps(100)
+			notes := 0
+			for _, m := range h.all(wire.Note) {
+				if m.Entry.Kind == "checkpoint" {
+					notes++
+				}
+			}
+			if notes < 2 {
+				t.Errorf("%d notes of checkpoints that were passed over", notes)
+			}
+			run := h.all(wire.Running)
+			if last := run[len(run)-1]; (last.Saved == nil) != (len(list) == 2) || last.Saved != nil && last.Saved.N != saved[1].N {
+				t.Errorf("continued from %+v", last.Saved)
+			}
+		})
+	}
+}
+
+func TestAProgramWhoseSaveFailsRunsOn(t *testing.T) {
+	for name, set := range map[string]func(error){
+		"before it stands still": func(err error) { stepsTrouble.beforeFreeze = err },
+		"while it stands still":  func(err error) { stepsTrouble.afterFreeze = err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newSteps(t, 100, "2ms")
+			trouble := func(err error) {
+				stepsTrouble.Lock()
+				defer stepsTrouble.Unlock()
+				set(err)
+			}
+			h.begin()
+			h.upTo(10)
+			trouble(errors.New("no luck today"))
+			h.order(wire.Order{Kind: wire.Save})
+			if m := h.await(wire.NotSaved); !strings.Contains(m.Why, "no luck today") {
+				t.Errorf("told %+v", m)
+			}
+			trouble(errors.New("no luck tomorrow"))
+			h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1030)})
+			if m := h.await(wire.StaysOn); !strings.Contains(m.Why, "no luck tomorrow") {
+				t.Errorf("told %+v", m)
+			}
+			h.wait()
+			h.wantSteps(100)
+			if list, _ := filepath.Glob(filepath.Join(h.dir, "scratch", "*.*")); len(list) > 0 {
+				t.Errorf("left behind: %v", list)
+			}
+		})
+	}
+}
+
+// fullDepot takes nothing that is new.
+type fullDepot struct{ warehouse }
+
+func (fullDepot) Put(context.Context, depot.ID, []byte) error {
+	return fmt.Errorf("putting a chunk: %w", unix.ENOSPC)
+}
+
+func (f fullDepot) Missing(_ context.Context, ids []depot.ID) ([]depot.ID, error) { return ids, nil }
+
+func TestAProgramIsStartedAgainWhereItWasIfItsImageCannotBeBroughtAway(t *testing.T) {
+	h := newSteps(t, 100, "2ms")
+	full := true
+	h.around.depot = func(socket string) warehouse {
+		if full {
+			return fullDepot{depotOf(socket)}
+		}
+		return depotOf(socket)
+	}
+	h.begin()
+	h.upTo(10)
+	h.order(wire.Order{Kind: wire.Save})
+	if m := h.await(wire.NotSaved); !strings.Contains(m.Why, "no space left") {
+		t.Errorf("told %+v", m)
+	}
+	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1030)})
+	if m := h.await(wire.StaysOn); !strings.Contains(m.Why, "no space left") {
+		t.Errorf("told %+v", m)
+	}
+	full = false
+	h.wait()
+	h.wantSteps(100)
+}
+
+func TestAProgramThatCannotGoOnAfterAllIsLost(t *testing.T) {
+	h := newSteps(t, 1000, "2ms")
+	h.around.depot = func(socket string) warehouse { return fullDepot{depotOf(socket)} }
+	h.begin()
+	h.upTo(10)
+	stepsTrouble.Lock()
+	stepsTrouble.start = errors.New("not again")
+	stepsTrouble.Unlock()
+	defer func() { stepsTrouble.Lock(); stepsTrouble.start = nil; stepsTrouble.Unlock() }()
+	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1030)})
+	h.wait()
+	if m := h.ended(); m.Kind != wire.Lost || !strings.Contains(m.Why, "not again") {
+		t.Errorf("told %+v", m)
+	}
+}
+
+func TestABrokerThatDiesDuringAMoveFindsItDone(t *testing.T) {
+	h := newSteps(t, 300, "2ms")
+	h.begin()
+	h.upTo(20)
+	stepsTrouble.Lock()
+	stepsTrouble.beforeFreeze = nil
+	stepsTrouble.Unlock()
+	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1060)})
+	h.stop()
+	time.Sleep(50 * time.Millisecond)
+	h.start()
+	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1060)}) // as a broker says to whom it finds stopping
+	h.until("an agent that is told", func() bool {
+		if count(h.messages, wire.Left) > 0 {
+			return true
+		}
+		for _, c := range h.conns {
+			_ = wire.WriteFrame(c, wire.Order{Kind: wire.Stop, By: core.AtSecond(1060)})
+		}
+		return false
+	})
+	h.wait()
+	m := h.ended()
+	h.next(*m.Saved)
+	h.begin()
+	h.wait()
+	h.wantSteps(300)
+}

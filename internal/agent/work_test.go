@@ -1,0 +1,94 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/depot"
+)
+
+// pushWork brings files to the depot as a submission would.
+func (h *harness) pushWork(files map[string]string) {
+	h.t.Helper()
+	dir := h.t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			h.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	id, _, _, err := depot.Push(h.t.Context(), dir, h.store, depot.PushOptions{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.attempt.Work = string(id)
+}
+
+func TestAProgramFindsItsFilesAndWhatItChangesComesBack(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "cat in/data; echo more >>in/data; rm gone; echo new >report; exit 1")
+	h.pushWork(map[string]string{"in/data": "text\n", "gone": "x", "kept": "y"})
+	h.begin()
+	time.Sleep(50 * time.Millisecond) // the broker comes late
+	h.start()
+	h.wait()
+	m := h.ended()
+	if m.Code != 1 || h.output(1) != "text\n" || m.Result == "" {
+		t.Fatalf("told %+v, output %q", m, h.output(1))
+	}
+	dir := h.fetch(m.Result)
+	for name, want := range map[string]string{"in/data": "text\nmore\n", "report": "new\n", "kept": "y"} {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != want {
+			t.Errorf("%s holds %q, %v", name, text, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "gone")); err == nil {
+		t.Error("a file that was removed comes back")
+	}
+}
+
+func TestAnUnchangedFolderIsNotSentBack(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "cat data")
+	h.pushWork(map[string]string{"data": "text\n", "sub/other": "z"})
+	h.run()
+	if m := h.ended(); m.Code != 0 || m.Result != "" || h.output(1) != "text\n" {
+		t.Errorf("told %+v", m)
+	}
+}
+
+func TestAWorkFolderThatIsDamagedLosesTheAttempt(t *testing.T) {
+	h := newHarness(t, "/bin/true")
+	h.attempt.Work = string(depot.IDOf([]byte("what nobody has")))
+	h.run()
+	if m := h.ended(); m.Kind != wire.Lost || m.Why == "" {
+		t.Errorf("told %+v", m)
+	}
+}
+
+func TestTheResultIsBroughtEvenIfTheAgentDiesBefore(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "echo made >file; echo done; exit 2")
+	h.write()
+	agent := h.spawn()
+	waitFor(t, "the end", func() bool { _, err := os.Stat(filepath.Join(h.dir, endedFile)); return err == nil })
+	_ = agent.Process.Kill()
+	_ = agent.Wait()
+	if _, err := os.Stat(filepath.Join(h.dir, exitFile)); err == nil {
+		t.Fatal("it has told its end without a broker to bring the result to")
+	}
+	h.start()
+	if err := h.spawn().Wait(); err != nil {
+		t.Fatal(err)
+	}
+	m := h.ended()
+	if m.Kind != wire.Ended || m.Code != 2 || h.output(1) != "done\n" {
+		t.Fatalf("told %+v, %q", m, h.output(1))
+	}
+	if text, err := os.ReadFile(filepath.Join(h.fetch(m.Result), "file")); err != nil || string(text) != "made\n" {
+		t.Errorf("the result holds %q, %v", text, err)
+	}
+}
