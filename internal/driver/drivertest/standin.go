@@ -54,15 +54,17 @@ func agent(dir string) error {
 	if _, err := lock.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, "fence")); err == nil {
-		return nil
+	for _, name := range []string{"fence", "known"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return nil
+		}
 	}
 	end, err := run(dir, &a)
 	if err != nil {
 		return err
 	}
 	deliver(&a, end)
-	return nil
+	return os.Link(filepath.Join(dir, "attempt.json"), filepath.Join(dir, "known"))
 }
 
 // run runs the program, or finds out how an earlier agent fared with it.

@@ -149,6 +149,10 @@ func (d *Driver) gone(a *attempt, p *process) {
 	if a.released || d.isClosed() {
 		return
 	}
+	if exists(filepath.Join(a.dir, knownFile)) {
+		a.clean, a.failures = true, 0
+		return
+	}
 	status, known := p.end()
 	if known && status.Exited() && status.ExitStatus() == 0 {
 		if holder := lockHolder(a.dir); holder == p.pid {

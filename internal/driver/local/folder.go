@@ -22,6 +22,7 @@ const (
 	lockFile    = "lock"         // an agent holds a lock on it as long as it lives; its number stands in it
 	fenceFile   = "fence"        // an agent that finds it starts nothing
 	startedFile = "started"      // an agent has begun to start things
+	knownFile   = "known"        // the broker has acknowledged the last word: nothing runs, the agent leaves
 	logFile     = "agent.log"    // what agents said
 )
 

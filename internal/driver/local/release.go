@@ -59,15 +59,12 @@ func (d *Driver) end(ctx context.Context, a *attempt) error {
 	if err := fence(a.dir, d.path(rampart)); err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
 	}
-	started := exists(filepath.Join(a.dir, startedFile))
 	lock, err := d.stopAgent(ctx, a)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lock.Close() }() // which gives the lock back
-	// An agent that ended well leaves nothing behind; one that started nothing
-	// has nothing to leave.
-	if !a.clean && (started || exists(filepath.Join(a.dir, startedFile))) {
+	if !a.over() {
 		if err := d.killLeftovers(ctx, a); err != nil {
 			return err
 		}
@@ -81,8 +78,26 @@ func (d *Driver) end(ctx context.Context, a *attempt) error {
 	return d.putAway(a.dir)
 }
 
+// over says that no process but the agent's can be left: an agent that ended
+// well, or that has told everything, leaves nothing behind, and one that started
+// nothing has nothing to leave.
+func (a *attempt) over() bool {
+	return a.clean || exists(filepath.Join(a.dir, knownFile)) || !exists(filepath.Join(a.dir, startedFile))
+}
+
+// leaving is how long an agent that has nothing more to do may take to leave.
+const leaving = 2 * time.Second
+
 // stopAgent ends the agent if one lives and returns the lock, held.
 func (d *Driver) stopAgent(ctx context.Context, a *attempt) (*os.File, error) {
+	if p := a.running(); p != nil && exists(filepath.Join(a.dir, knownFile)) {
+		select {
+		case <-p.done:
+		case <-time.After(leaving):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	if p := a.running(); p != nil {
 		if err := d.kill(ctx, a, p); err != nil {
 			return nil, err
@@ -116,7 +131,7 @@ func (d *Driver) stopAgent(ctx context.Context, a *attempt) (*os.File, error) {
 // still below it in the tree. It is stopped first, so that it does not notice.
 func (d *Driver) kill(ctx context.Context, a *attempt, p *process) error {
 	p.signal(syscall.SIGSTOP)
-	if !a.clean && exists(filepath.Join(a.dir, startedFile)) {
+	if !a.over() {
 		if err := d.killBelow(ctx, a, p); err != nil {
 			return err
 		}

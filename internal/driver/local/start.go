@@ -195,7 +195,7 @@ func (d *Driver) takeOverOne(a *attempt) {
 		d.log.Warn("an attempt cannot be looked at", "job", a.id.Job, "epoch", a.id.Epoch, "err", err)
 	case p != nil:
 		d.watch(a, p)
-	case exists(filepath.Join(a.dir, startedFile)):
+	case exists(filepath.Join(a.dir, startedFile)) && !exists(filepath.Join(a.dir, knownFile)):
 		d.replace(a, nil, "its agent died while nobody watched")
 	}
 }

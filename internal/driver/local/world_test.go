@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/godwit-hpc/godwit/internal/agent"
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/driver"
@@ -23,10 +24,16 @@ import (
 	"github.com/godwit-hpc/godwit/internal/proctree"
 )
 
-// This test program is also the agent that the drivers under test start.
+// This test program is also the agent that the drivers under test start: the
+// stand-in of the suite, or the real one.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "agent" {
-		os.Exit(drivertest.Agent(os.Args[2]))
+	if len(os.Args) == 3 {
+		switch os.Args[1] {
+		case "agent":
+			os.Exit(drivertest.Agent(os.Args[2]))
+		case "real-agent":
+			os.Exit(agent.Main(os.Args[2]))
+		}
 	}
 	goleak.VerifyTestMain(m)
 }
