@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -112,7 +114,8 @@ func supervise(args []string) {
 		die("setting up", err)
 	}
 	if err := s.start(*bundle, *image); err != nil {
-		s.send(message{Failed: err.Error()})
+		fmt.Fprintln(ownLog, err)
+		s.send(message{Failed: brief(err)})
 		s.end(1)
 	}
 }
@@ -205,14 +208,13 @@ func (s *supervisor) wait(line *urpc.Client) *ended {
 	answered, lostFiles := false, false
 	if line != nil {
 		answered = line.Call(boot.ContMgrWait, &s.c.ID, &status) == nil
-		// As long as the line is open the sandbox lives, and its gofer with it.
-		lostFiles = hasEnded(s.c.GoferPid.Load())
-		_ = line.Close()
+		_ = line.Close() // the sandbox does not end before
+		lostFiles = answered && status.Signaled() && wasKilled(s.c.GoferPid.Load())
 	}
 	own, err := s.c.Wait()
 	_ = s.c.Destroy()
 	switch why := firstLine("panic"); {
-	case answered && lostFiles && status.Signaled():
+	case lostFiles:
 		return &ended{Lost: true, Why: "the part of the sandbox that opens files died"}
 	case answered:
 		return &ended{Status: uint32(status)}
@@ -228,11 +230,25 @@ func (s *supervisor) wait(line *urpc.Client) *ended {
 	}
 }
 
-// hasEnded says whether a child has ended. It stays to be waited for.
-func hasEnded(pid int) bool {
+// wasKilled says whether a child that is about to end, or has ended, was ended
+// by a signal. It stays to be waited for.
+func wasKilled(pid int) bool {
+	const exited = 1 // CLD_EXITED: it ended by itself
 	var info unix.Siginfo
-	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-	return err == nil && info.Signo != 0
+	for range 500 {
+		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if err != nil || info.Signo != 0 {
+			return err == nil && info.Code != exited
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
+}
+
+// brief is an error without the stack that gVisor may append to it.
+func brief(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimSuffix(line, ":")
 }
 
 // firstLine is what stands first in a file, as far as it is short.
@@ -263,7 +279,7 @@ func (s *supervisor) obey() {
 		}
 		answer := message{Number: o.Number}
 		if err := s.do(o, &answer); err != nil {
-			answer.Error = err.Error()
+			answer.Error = brief(err)
 		}
 		s.send(answer)
 	}
