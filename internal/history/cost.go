@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Cost estimates how long it takes to move, save or restore so many bytes:
@@ -123,7 +124,7 @@ func SandboxCost(rows []Run, program string) (SandboxRatio, bool) {
 		if r.Program != program || r.Outcome != Finished || r.Need <= 0 {
 			continue
 		}
-		key := fmt.Sprintf("%q", r.Args)
+		key := strings.Join(r.Args, "\x00")
 		p := byArgs[key]
 		if p == nil {
 			p = &pair{}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // What is believed of how much the CPU time of a program varies before it has
@@ -62,7 +63,7 @@ func times(n int) string {
 // as it would have been outside, if that is known.
 func finished(rows []Run) []Run {
 	costs := map[string]float64{}
-	var list []Run
+	list := make([]Run, 0, len(rows))
 	for i := range rows {
 		r := rows[i]
 		if r.Outcome != Finished || r.Need <= 0 || math.IsInf(r.Need, 0) || math.IsNaN(r.Need) {
@@ -116,7 +117,7 @@ func prior(done []Run, program string, args []string) spread {
 		if r.Program == program && slices.Equal(r.Args, args) {
 			continue
 		}
-		key := group{r.Program, fmt.Sprintf("%q", r.Args)}
+		key := group{r.Program, strings.Join(r.Args, "\x00")}
 		logs[key] = append(logs[key], math.Log(r.Need))
 	}
 	keys := make([]group, 0, len(logs))

@@ -62,19 +62,26 @@ func betaQuantile(a, b, p float64) float64 {
 	return (lo + hi) / 2
 }
 
-// studentQuantile is the p-quantile of Student's t with df degrees of freedom.
+// studentQuantile is the p-quantile of Student's t with df degrees of freedom:
+// Newton's method on the logarithm of t, where the tail is nearly straight.
 func studentQuantile(df, p float64) float64 {
-	if p == 0.5 {
-		return 0
-	}
-	if df > 1e6 {
-		return math.Sqrt2 * math.Erfinv(2*p-1)
-	}
-	tail := 2 * min(p, 1-p)
-	x := betaQuantile(df/2, 0.5, tail)
-	t := math.Sqrt(df * (1 - x) / max(x, 1e-300))
 	if p < 0.5 {
-		return -t
+		return -studentQuantile(df, 1-p)
+	}
+	normal := math.Sqrt2 * math.Erfinv(2*p-1)
+	if p == 0.5 || df > 1e6 {
+		return normal
+	}
+	t := normal * (1 + (normal*normal+1)/(4*df)) // Cornish and Fisher's first term
+	density := lgamma((df+1)/2) - lgamma(df/2) - 0.5*math.Log(df*math.Pi)
+	for range 50 {
+		tail := betaInc(df/2, 0.5, df/(df+t*t)) / 2
+		slope := t * math.Exp(density-(df+1)/2*math.Log1p(t*t/df)) // of −tail along log t
+		step := math.Log(tail/(1-p)) * tail / max(slope, 1e-300)
+		t *= math.Exp(max(-1, min(1, step)))
+		if math.Abs(step) < 1e-12 {
+			break
+		}
 	}
 	return t
 }
@@ -126,8 +133,9 @@ func (s spread) with(squares, free float64) spread {
 func logNormal(mean float64, s spread, widen float64) []float64 {
 	levels := Levels()
 	q := make([]float64, NLevels)
-	for i, p := range levels {
-		q[i] = math.Exp(mean + s.sd*math.Sqrt(widen)*studentQuantile(s.df, p))
+	for i := range (NLevels + 1) / 2 { // the levels lie as far below the middle as above
+		off := s.sd * math.Sqrt(widen) * studentQuantile(s.df, levels[NLevels-1-i])
+		q[i], q[NLevels-1-i] = math.Exp(mean-off), math.Exp(mean+off)
 	}
 	return q
 }

@@ -14,6 +14,8 @@ func TestDistributionsAgreeWithTables(t *testing.T) {
 		{"t, 3 degrees, 0.95", studentQuantile(3, 0.95), 2.353363},
 		{"t, 10 degrees, 0.975", studentQuantile(10, 0.975), 2.228139},
 		{"t, 10 degrees, 0.01", studentQuantile(10, 0.01), -2.763769},
+		{"t, half a degree, 0.99", betaInc(0.25, 0.5, 0.5/(0.5+math.Pow(studentQuantile(0.5, 0.99), 2))) / 2, 0.01},
+		{"t, 3 degrees, 0.51", studentQuantile(3, 0.51), 0.027207},
 		{"t, many degrees, 0.99", studentQuantile(1e7, 0.99), 2.326348},
 		{"t, median", studentQuantile(2, 0.5), 0},
 		{"beta(2,3) at 0.4", betaInc(2, 3, 0.4), 0.5248},

@@ -35,3 +35,15 @@ func newPlace(t testing.TB) *place {
 func TestTheStoreInAFilePassesTheSuite(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Place { return newPlace(t) })
 }
+
+func TestEveryCommitIsSyncedToTheDisk(t *testing.T) {
+	s := opened(t, newPlace(t).path)
+	defer s.Close()
+	for pragma, want := range map[string]string{"synchronous": "2", "journal_mode": "wal", "busy_timeout": "5000"} {
+		var got string
+		must(t, s.write.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
+		if got != want {
+			t.Errorf("%s is %s, want %s", pragma, got, want)
+		}
+	}
+}
