@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
@@ -92,6 +93,7 @@ func (t *turn) running(j *job, m *wire.Message) {
 		}
 	}
 	t.truncate(j, out, err)
+	t.dropSaved(j, func(s *wire.Saved) bool { return m.Saved == nil || s.N > m.Saved.N })
 	j.rec.Method = m.Method
 	t.explain(j, "start", "runs in "+j.rec.Cluster+" "+choice, "checkpoint method "+m.Method+": "+m.Why, nil)
 	t.step(&core.Input{Kind: core.Started, Job: j.rec.ID, Epoch: j.rec.Epoch})
@@ -113,7 +115,25 @@ func (t *turn) truncate(j *job, out, err int64) {
 	}
 }
 
+// dropSaved forgets checkpoints that are of no use any more. An attempt that
+// continues an older one, because the newer could not be used, writes again what
+// was written between the two: the newer one does not belong to that.
+func (t *turn) dropSaved(j *job, useless func(*wire.Saved) bool) {
+	j.saved = slices.DeleteFunc(slices.Clone(j.saved), func(s wire.Saved) bool {
+		if !useless(&s) {
+			return false
+		}
+		t.forget(j, s.N)
+		return true
+	})
+}
+
 func (t *turn) output(j *job, m *wire.Message) {
+	if j.rec.Method == "" { // it has not said yet from where it goes on: from here
+		t.dropSaved(j, func(s *wire.Saved) bool {
+			return m.Stream == 1 && s.Out > m.Offset || m.Stream == 2 && s.Err > m.Offset
+		})
+	}
 	if e := t.b.log(j.rec.ID, m.Stream).WriteAt(m.Data, m.Offset); e != nil {
 		// The output is lost, the job is not.
 		t.b.opt.Log.Error("log", "job", j.rec.ID, "error", e)
