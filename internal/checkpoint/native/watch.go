@@ -1,0 +1,179 @@
+package native
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	lookEvery = 25 * time.Millisecond // for what the kernel does not tell of
+	quietFor  = time.Second           // after which a file that is kept open counts as written
+)
+
+// watch waits for a program to write its files.
+type watch struct {
+	files   named
+	clock   clock.Clock
+	before  sighting
+	touched map[string]bool // closed after writing, or moved to its name, since before
+	last    sighting
+	since   time.Time // when last was first seen
+	whole   time.Time // when all was written, as far as it still is; zero: not
+
+	inotify *os.File // nil: only by looking
+	folders map[int32]string
+	events  chan []byte // what the kernel tells; never closed
+	over    chan struct{}
+	heard   chan struct{} // closed when the listener is gone
+}
+
+// newWatch begins to watch: what is there now is not written yet.
+func newWatch(files named, c clock.Clock) *watch {
+	w := &watch{files: files, clock: c, touched: map[string]bool{}, folders: map[int32]string{},
+		events: make(chan []byte, 1), over: make(chan struct{}), heard: make(chan struct{})}
+	if fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK); err == nil {
+		w.inotify = os.NewFile(uintptr(fd), "inotify")
+		for _, p := range files.patterns {
+			w.follow(fd, folderOf(p))
+			for _, match := range files.matches(p) {
+				if files.isDir(match) {
+					w.follow(fd, match)
+				}
+			}
+		}
+		go w.listen()
+	}
+	w.before = files.look()
+	return w
+}
+
+// folderOf is the folder in which what a pattern names appears.
+func folderOf(pattern string) string {
+	dir := filepath.Dir(pattern)
+	for strings.ContainsAny(dir, `*?[\`) {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// follow has the kernel tell of files in a folder that are complete.
+func (w *watch) follow(fd int, folder string) {
+	wd, err := unix.InotifyAddWatch(fd, filepath.Join(w.files.dir, folder), unix.IN_CLOSE_WRITE|unix.IN_MOVED_TO)
+	if err == nil {
+		w.folders[int32(wd)] = folder
+	}
+}
+
+// listen passes on what the kernel tells, until the watch is closed.
+func (w *watch) listen() {
+	defer close(w.heard)
+	for {
+		buf := make([]byte, 16<<10)
+		n, err := w.inotify.Read(buf)
+		if err != nil {
+			return
+		}
+		select {
+		case w.events <- buf[:n]:
+		case <-w.over:
+			return
+		}
+	}
+}
+
+// close ends the watch.
+func (w *watch) close() {
+	if w.inotify != nil {
+		close(w.over)
+		w.inotify.Close() //nolint:errcheck // nothing was written
+		<-w.heard
+	}
+}
+
+// note takes what the kernel told.
+func (w *watch) note(events []byte) {
+	for _, e := range parseEvents(events) {
+		if folder, ok := w.folders[e.watch]; ok {
+			w.touched[filepath.Join(folder, e.name)] = true
+		}
+	}
+}
+
+// event is one event of inotify.
+type event struct {
+	watch int32
+	name  string
+}
+
+// parseEvents reads what inotify wrote: struct inotify_event and the name.
+func parseEvents(b []byte) []event {
+	var list []event
+	for len(b) >= unix.SizeofInotifyEvent {
+		wd := int32(binary.NativeEndian.Uint32(b))
+		size := int(binary.NativeEndian.Uint32(b[12:]))
+		b = b[unix.SizeofInotifyEvent:]
+		if size < 0 || size > len(b) {
+			return list
+		}
+		name, _, _ := bytes.Cut(b[:size], []byte{0})
+		b = b[size:]
+		if len(name) > 0 {
+			list = append(list, event{wd, string(name)})
+		}
+	}
+	return list
+}
+
+// complete reports whether the program, which runs on, has written all its
+// files, so long ago that it is not going to end.
+func (w *watch) complete(pids []int, patience time.Duration) bool {
+	if !w.written(pids) {
+		w.whole = time.Time{}
+		return false
+	}
+	if w.whole.IsZero() {
+		w.whole = w.clock()
+	}
+	return len(pids) > 0 && w.clock.Since(w.whole) >= patience
+}
+
+// untouched reports whether nothing was written at all.
+func (w *watch) untouched() bool {
+	return len(w.touched) == 0 && equal(w.files.look(), w.before)
+}
+
+// written reports whether all files were written and are closed.
+func (w *watch) written(pids []int) bool {
+	now := w.files.look()
+	if w.files.lacking(now) != "" || len(w.files.unwritten(w.before, now, w.touched)) > 0 {
+		return false
+	}
+	if !equal(now, w.last) {
+		w.last, w.since = now, w.clock()
+	}
+	return !openForWriting(pids, now) || w.clock.Since(w.since) >= quietFor
+}
+
+func equal(a, b sighting) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if len(a[i]) != len(b[i]) {
+			return false
+		}
+		for path, f := range a[i] {
+			if b[i][path] != f {
+				return false
+			}
+		}
+	}
+	return true
+}
