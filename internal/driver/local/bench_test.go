@@ -14,14 +14,18 @@ import (
 
 // How many attempts a second one driver starts, hears the end of, and releases,
 // with the simplest agent there can be: this is the folder protocol and the
-// start of two processes each. Sixteen are under way at a time.
+// start of two processes each; and the same with the real agent. Sixteen are under way at a time.
 func BenchmarkAttempts(b *testing.B) {
 	for _, c := range []struct {
-		name string
-		none bool
-	}{{"cgroups", false}, {"plain", true}} {
+		name   string
+		change func(*Options)
+	}{
+		{"cgroups", func(*Options) {}},
+		{"plain", func(o *Options) { o.NoCgroups = true }},
+		{"real-agent", withRealAgent},
+	} {
 		b.Run(c.name, func(b *testing.B) {
-			w := newWorld(b, func(o *Options) { o.NoCgroups = c.none; o.Slots = 16; o.Log = nil })
+			w := newWorld(b, func(o *Options) { o.Slots = 16; o.Log = nil; c.change(o) })
 			d := w.open()
 			var next atomic.Int64
 			jobs := make(chan struct{})
@@ -30,7 +34,7 @@ func BenchmarkAttempts(b *testing.B) {
 				workers.Go(func() {
 					for range jobs {
 						a := &wire.Attempt{Job: core.JobID(next.Add(1)), Epoch: 1, Mark: "bench", Broker: w.broker.Socket, Procs: 1,
-							Spec: jobfile.Job{Argv: []string{"/bin/true"}}}
+							Spec: jobfile.Job{Argv: []string{"/bin/true"}, Checkpoint: jobfile.Checkpoint{Method: "restart"}}}
 						if err := d.Start(b.Context(), a); err != nil {
 							b.Error(err)
 							return
@@ -43,7 +47,7 @@ func BenchmarkAttempts(b *testing.B) {
 					}
 				})
 			}
-			before := cpuTime(b, syscall.RUSAGE_SELF)
+			before, beforeAgents := cpuTime(b, syscall.RUSAGE_SELF), cpuTime(b, syscall.RUSAGE_CHILDREN)
 			for b.Loop() {
 				jobs <- struct{}{}
 			}
@@ -51,6 +55,8 @@ func BenchmarkAttempts(b *testing.B) {
 			workers.Wait()
 			used := cpuTime(b, syscall.RUSAGE_SELF) - before
 			b.ReportMetric(float64(used.Microseconds())/float64(b.N), "driver-µs/op")
+			used = cpuTime(b, syscall.RUSAGE_CHILDREN) - beforeAgents
+			b.ReportMetric(float64(used.Microseconds())/float64(b.N), "agents-µs/op")
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "attempts/s")
 		})
 	}

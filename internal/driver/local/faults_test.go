@@ -273,7 +273,13 @@ func TestWhatWasHalfRemovedGoes(t *testing.T) {
 // Whatever is killed whenever: every program begins at most once, and of each
 // attempt that is not released exactly one end is heard.
 func TestWhateverIsKilledEveryAttemptEndsOnce(t *testing.T) {
-	w := newWorld(t, nil)
+	t.Run("StandIn", func(t *testing.T) { killAtRandom(t, newWorld(t, nil)) })
+	t.Run("RealAgent", func(t *testing.T) { killAtRandom(t, newWorld(t, withRealAgent)) })
+}
+
+func withRealAgent(o *Options) { o.Agent = []string{"/proc/self/exe", "real-agent"} }
+
+func killAtRandom(t *testing.T, w *world) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const jobs = 40
 	d := w.open()

@@ -10,6 +10,9 @@ func TestConformance(t *testing.T) {
 	t.Run("WithCgroupsWhereAllowed", func(t *testing.T) {
 		drivertest.Run(t, func(t *testing.T) drivertest.World { return newWorld(t, nil) })
 	})
+	t.Run("WithTheRealAgent", func(t *testing.T) {
+		drivertest.Run(t, func(t *testing.T) drivertest.World { return newWorld(t, withRealAgent) })
+	})
 	t.Run("WithoutCgroups", func(t *testing.T) {
 		drivertest.Run(t, func(t *testing.T) drivertest.World {
 			return newWorld(t, func(o *Options) { o.NoCgroups = true })

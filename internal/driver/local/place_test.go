@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/cgroup"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/driver"
@@ -65,6 +66,31 @@ func TestAnAttemptIsToldItsCPUsNicenessAndCgroup(t *testing.T) {
 		checkQuota(t, got.Cgroup)
 	}
 	eventually(t, "the program to begin", func() bool { return w.Started(a) == 1 })
+}
+
+func TestAProgramRunsOnItsCPUsInItsCgroup(t *testing.T) {
+	usable, err := UsableCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, cpu := range usable[:min(len(usable), 4)] {
+		w := newWorld(t, withRealAgent)
+		a := w.attempt(`echo began >> "$NOTES"; grep Cpus_allowed_list /proc/self/status >> "$NOTES"; cat /proc/self/cgroup >> "$NOTES"`)
+		a.Held = core.ProcSet{{Lo: int32(i), Hi: int32(i) + 1}}
+		d := w.open()
+		if err := d.Start(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
+		notes := strings.Join(w.lines(a), " ")
+		if !strings.Contains(notes, "Cpus_allowed_list: "+strconv.Itoa(cpu)+" ") {
+			t.Errorf("on CPU %d: %s", cpu, notes)
+		}
+		g, _ := newGroups(&w.opt)
+		if can := cgroup.Available(); can.Any() != strings.Contains(notes, "godwit-"+g.prefix+folderName(idOf(a))) {
+			t.Errorf("%+v can be had, and the program was in %s", can, notes)
+		}
+	}
 }
 
 // checkQuota looks whether one of the folders of a cgroup has half a CPU.

@@ -160,7 +160,8 @@ func (w *world) attempt(line string) *wire.Attempt {
 	a := &wire.Attempt{Job: core.JobID(n), Epoch: 1, Mark: fmt.Sprintf("%s.%d.%d", filepath.Base(w.dir), os.Getpid(), n), Procs: 1,
 		Cluster: w.opt.Cluster, Broker: w.broker.Socket, Speed: 1}
 	a.Mark = strings.ReplaceAll(w.broker.Socket+"."+a.Mark, "/", ".")
-	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notes(a), "sh", "-c", line}, Min: 1, Max: 1, Env: map[string]string{}}
+	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notes(a), "sh", "-c", line}, Min: 1, Max: 1, Env: map[string]string{},
+		Checkpoint: jobfile.Checkpoint{Method: "restart"}}
 	w.attempts = append(w.attempts, a)
 	return a
 }
