@@ -61,7 +61,10 @@ func Available(ctx context.Context) (ok bool, why string) {
 	if why, ok := probed.done[binary]; ok {
 		return why == "", why
 	}
-	why = probe(ctx, binary)
+	why, killed := probe(ctx, binary)
+	for n := 1; killed && n < probes && ctx.Err() == nil; n++ { // that says nothing of the host
+		why, killed = probe(ctx, binary)
+	}
 	if ctx.Err() != nil {
 		return false, ctx.Err().Error()
 	}
@@ -72,8 +75,12 @@ func Available(ctx context.Context) (ok bool, why string) {
 	return why == "", why
 }
 
-// probe tries what a sandbox needs and says what is missing.
-func probe(ctx context.Context, binary string) string {
+// probes is how often it is tried if somebody kills the probe.
+const probes = 5
+
+// probe tries what a sandbox needs and says what is missing, and whether it was
+// killed before it could tell.
+func probe(ctx context.Context, binary string) (why string, killed bool) {
 	// The probe dies with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -85,16 +92,20 @@ func probe(ctx context.Context, binary string) string {
 	cmd.Stderr = &said
 	err := cmd.Run()
 	if err == nil {
-		return ""
+		return "", false
 	}
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && said.Len() > 0 {
-		err = errors.New(strings.TrimSpace(said.String()))
+	if errors.As(err, &exit) {
+		status, ok := exit.Sys().(syscall.WaitStatus)
+		killed = ok && status.Signaled()
+		if said.Len() > 0 {
+			err = errors.New(strings.TrimSpace(said.String()))
+		}
 	}
 	if id.direct() {
-		return fmt.Sprintf("this host does not let root make a sandbox: %v", err)
+		return fmt.Sprintf("this host does not let root make a sandbox: %v", err), killed
 	}
-	return fmt.Sprintf("an ordinary user needs user namespaces for a sandbox, and this host does not give them: %v%s", err, namespaceHint(err))
+	return fmt.Sprintf("an ordinary user needs user namespaces for a sandbox, and this host does not give them: %v%s", err, namespaceHint(err)), killed
 }
 
 // namespaceHint is the setting of the host that most likely forbids user
