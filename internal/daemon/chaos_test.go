@@ -37,14 +37,16 @@ type chaos struct {
 	mu      sync.Mutex
 	broker  *exec.Cmd
 	ending  bool
-	slowest time.Duration // until a broker answered again
+	slowest time.Duration           // until a broker answered again
+	seen    int                     // how often a running job was seen by once
+	marks   map[string]wire.Attempt // of the attempts seen so far
 	back    sync.WaitGroup
 }
 
 func newChaos(t *testing.T) *chaos {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	c := &chaos{T: t, dir: t.TempDir(), random: rand.New(rand.NewPCG(seed, 1))}
+	c := &chaos{T: t, dir: t.TempDir(), random: rand.New(rand.NewPCG(seed, 1)), marks: map[string]wire.Attempt{}}
 	settings := strings.ReplaceAll(twoClusters, "slots: 8", "slots: 2")
 	if err := os.WriteFile(filepath.Join(c.dir, "config.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
@@ -210,24 +212,21 @@ func (c *chaos) attempts() map[string]wire.Attempt {
 func (c *chaos) knows(mark string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, ok := marks[mark]
+	_, ok := c.marks[mark]
 	return ok
 }
-
-// marks are those of the attempts seen so far.
-var marks = map[string]wire.Attempt{}
 
 // once checks that no job runs twice: of every job at most one attempt has
 // processes.
 func (c *chaos) once() {
 	c.mu.Lock()
 	for mark, a := range c.attempts() {
-		marks[mark] = a
+		c.marks[mark] = a
 	}
 	c.mu.Unlock()
 	running := map[core.JobID]map[core.Epoch][]int{}
 	for _, p := range c.processes() {
-		a, known := marks[p.mark]
+		a, known := c.marks[p.mark]
 		if p.mark == "" || !known {
 			continue
 		}
@@ -236,6 +235,7 @@ func (c *chaos) once() {
 		}
 		running[a.Job][a.Epoch] = append(running[a.Job][a.Epoch], p.pid)
 	}
+	c.seen += len(running)
 	for id, epochs := range running {
 		if len(epochs) > 1 {
 			c.Errorf("job %d runs twice at once, by epoch: %v", id, epochs)
@@ -248,10 +248,8 @@ func (c *chaos) kill() string {
 	kind := []string{"broker", "agent", "agent", "sandbox"}[c.random.IntN(4)]
 	if kind == "broker" {
 		c.mu.Lock()
-		pid := c.broker.Process.Pid
 		_ = c.broker.Process.Kill() // it may have ended
 		c.mu.Unlock()
-		_ = pid
 		return kind
 	}
 	list := slices.DeleteFunc(c.processes(), func(p process) bool { return p.kind != kind })
@@ -328,7 +326,10 @@ func TestWhateverIsKilledEveryJobEndsOnce(t *testing.T) {
 	}
 	close(stop)
 	<-watched
-	t.Logf("%d jobs; killed %v; a broker was back within %v", len(ids), count, c.slowest.Round(time.Millisecond))
+	t.Logf("%d jobs; killed %v; a broker was back within %v; running jobs were seen %d times", len(ids), count, c.slowest.Round(time.Millisecond), c.seen)
+	if c.seen < total {
+		t.Errorf("running jobs were seen %d times only: nobody would notice one that runs twice", c.seen)
+	}
 	c.nothingLeft()
 }
 
