@@ -20,7 +20,7 @@ report.`,
 		Args: a.noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.koalaCommand())
+	cmd.AddCommand(a.koalaCommand(), a.demoCommand())
 	return cmd
 }
 

@@ -1,8 +1,9 @@
-// Package adaptive is the experiment of papers/004: a program with a deadline, on
-// one of two clusters, while others begin to compute there; with the adaptive
-// service and without. The two clusters are two processors of this machine, the
-// broker is the real one, the load is real. It must not know how the broker
-// decides: it asks over the same socket as everybody else.
+// Package adaptive is the experiment of papers/004, chapter 5: a program with a
+// deadline, on one of two clusters, while others begin to compute there; with the
+// adaptive service and without, and what the service costs. The two clusters are
+// two processors of this machine, the broker is the real one, the load is real.
+// It must not know how the broker decides: it asks over the same socket as
+// everybody else.
 package adaptive
 
 import (
@@ -17,8 +18,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/api"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/config"
+	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/daemon"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 // Names of the two clusters. Jobs begin in the first.
@@ -38,29 +41,40 @@ type Bed struct {
 }
 
 // ErrOneCPU says that the experiment cannot be done here.
-var ErrOneCPU = errors.New("this machine lets us use one processor only; two clusters need two")
+var ErrOneCPU = errors.New("this machine lets us use one processor only; the experiment needs two: one for each cluster")
 
-// NewBed starts a broker whose agents look every sample. agent is the command of
-// an agent; nil: this program.
-func NewBed(ctx context.Context, agent []string, sample time.Duration) (*Bed, error) {
+// twoCPUs are the processors of the two clusters.
+func twoCPUs() (home, away int, err error) {
 	cpus, err := local.UsableCPUs()
 	if err != nil {
-		return nil, err
+		return 0, 0, err
 	}
 	if len(cpus) < 2 {
-		return nil, ErrOneCPU
+		return 0, 0, ErrOneCPU
+	}
+	return cpus[0], cpus[1], nil
+}
+
+// NewBed starts a broker whose agents look every sample. agent is the command of
+// an agent; nil: this program. The broker lives until Close, also when ctx is
+// cancelled: somebody has to end its jobs. Both clusters have speed 1: this
+// machine is the reference host of the experiment.
+func NewBed(ctx context.Context, agent []string, sample time.Duration) (*Bed, error) {
+	home, away, err := twoCPUs()
+	if err != nil {
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "godwit-adaptive-")
 	if err != nil {
 		return nil, err
 	}
-	b := &Bed{Dir: dir, CPU: map[string]int{Home: cpus[0], Away: cpus[1]}, clock: clock.Real(), ended: make(chan error, 1)}
+	b := &Bed{Dir: dir, CPU: map[string]int{Home: home, Away: away}, clock: clock.Real(), ended: make(chan error, 1)}
 	settings := filepath.Join(dir, "config.yaml")
-	text := fmt.Sprintf("clusters:\n  - {name: %s, cpus: [%d]}\n  - {name: %s, cpus: [%d]}\nsample: %s\n", Home, cpus[0], Away, cpus[1], sample)
+	text := fmt.Sprintf("clusters:\n  - {name: %s, cpus: [%d], speed: 1}\n  - {name: %s, cpus: [%d], speed: 1}\nintervals: {sample: %s}\n", Home, home, Away, away, sample)
 	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	own, stop := context.WithCancel(ctx)
+	own, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = stop
 	ready := make(chan string, 1)
 	go func() {
@@ -77,9 +91,74 @@ func NewBed(ctx context.Context, agent []string, sample time.Duration) (*Bed, er
 	}
 }
 
-// Close ends the broker and removes its folder. Jobs must have ended.
+// closing bounds how long the jobs that are left may take to end.
+const closing = 30 * time.Second
+
+// Close ends what still runs, then the broker, and removes its folder.
 func (b *Bed) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	jobs, err := b.Client.Jobs(ctx, false)
+	for i := range jobs {
+		if !jobs[i].Over() {
+			_, e := b.Client.Cancel(ctx, fmt.Sprint(jobs[i].ID))
+			err = errors.Join(err, e)
+		}
+	}
 	b.Client.Close()
 	b.stop()
-	return errors.Join(<-b.ended, os.RemoveAll(b.Dir))
+	return errors.Join(err, <-b.ended, os.RemoveAll(b.Dir))
 }
+
+// job fills in what the jobs of the experiment have in common.
+func job(name string, argv []string, method string) jobfile.Job {
+	return jobfile.Job{Name: name, Argv: argv, Min: 1, Max: 1, Retries: jobfile.DefaultRetries, Confidence: jobfile.DefaultConfidence,
+		Env:        map[string]string{"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME")},
+		Checkpoint: jobfile.Checkpoint{Method: method, Every: jobfile.Never}}
+}
+
+// submitAtHome submits a job that begins at home but may be moved: another job
+// holds the only processor of the other cluster until this one is placed.
+func (b *Bed) submitAtHome(ctx context.Context, spec *jobfile.Job) (id string, err error) {
+	holder := job("holder", []string{"sleep", "3600"}, "restart")
+	holder.On = []string{Away}
+	held, err := b.Client.Submit(ctx, &api.Submit{Job: holder})
+	if err != nil {
+		return "", err
+	}
+	holding := fmt.Sprint(held.IDs[0])
+	defer func() {
+		_, e := b.Client.Cancel(context.WithoutCancel(ctx), holding)
+		err = errors.Join(err, e)
+	}()
+	if _, err := b.until(ctx, holding, func(j *api.Job) bool { return j.Cluster != "" }); err != nil {
+		return "", err
+	}
+	ids, err := b.Client.Submit(ctx, &api.Submit{Job: *spec})
+	if err != nil {
+		return "", err
+	}
+	id = fmt.Sprint(ids.IDs[0])
+	j, err := b.until(ctx, id, func(j *api.Job) bool { return j.State == core.Running || j.Over() })
+	if err == nil && j.State == core.Running && j.Cluster != Home {
+		err = fmt.Errorf("the job began in %s, not in %s", j.Cluster, Home)
+	}
+	return id, err
+}
+
+// until watches a job until it is as wanted.
+func (b *Bed) until(ctx context.Context, id string, ok func(*api.Job) bool) (api.Job, error) {
+	var last api.Job
+	err := b.Client.Watch(ctx, id, func(l *api.Live) error {
+		if last = l.Job; ok(&last) {
+			return errSeen
+		}
+		return nil
+	})
+	if errors.Is(err, errSeen) {
+		err = nil
+	}
+	return last, err
+}
+
+var errSeen = errors.New("seen")

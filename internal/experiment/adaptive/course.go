@@ -1,8 +1,13 @@
 package adaptive
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -15,8 +20,8 @@ type Point struct {
 	At               float64 // seconds since submission
 	Cluster          string
 	Share            float64
-	Early, Mid, Late float64 // predicted end: 5 %, 50 %, 95 %; 0 if nothing was predicted
-	Chance           float64 // -1 if unknown
+	Early, Mid, Late float64 // predicted end: 5 %, 50 %, 95 %, in seconds since submission; 0 if nothing was predicted
+	Chance           float64 // of meeting the deadline; -1 if unknown
 	Progress         float64 // -1 if unknown
 }
 
@@ -27,6 +32,7 @@ type Course struct {
 	News     []api.Decision
 	LoadAt   float64 // when others began to compute; 0 if they never did
 	Deadline float64 // seconds since submission; 0 if none
+	Output   string  // a hash of what the program wrote
 	Final    api.Job
 }
 
@@ -36,62 +42,101 @@ func (c *Course) Took() float64 { return seconds(c.Final.Submitted, c.Final.Ende
 // Met says whether the job ended in time.
 func (c *Course) Met() bool { return c.Final.DeadlineMet != nil && *c.Final.DeadlineMet }
 
+// Moves lists when the job was moved, in seconds since submission.
+func (c *Course) Moves() []float64 {
+	var list []float64
+	for _, n := range c.News {
+		if n.Kind == "move" && strings.HasPrefix(n.Choice, "move") {
+			list = append(list, n.SinceS)
+		}
+	}
+	return list
+}
+
 // Act is something that happens while a job runs.
 type Act struct {
 	After time.Duration // since submission
 	Do    func() error
 }
 
-// Run submits a job and writes down its life. Acts are done in their order. Say,
-// if not nil, is told the news as they come.
+// Run submits a job that begins at home and writes down its life. Acts are done
+// in their order. Say, if not nil, is told the news as they come.
 func (b *Bed) Run(ctx context.Context, name string, spec *jobfile.Job, acts []Act, say func(at float64, text string)) (*Course, error) {
-	ids, err := b.Client.Submit(ctx, &api.Submit{Job: *spec})
-	if err != nil {
+	began := b.clock()
+	id, err := b.submitAtHome(ctx, spec)
+	if id == "" {
 		return nil, err
 	}
-	id := fmt.Sprint(ids.IDs[0])
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	began := b.clock()
-	go func() {
-		for _, a := range acts {
-			select {
-			case <-time.After(a.After - b.clock.Since(began)):
-			case <-ctx.Done():
-				return
-			}
-			if err := a.Do(); err != nil {
-				cancel(err)
-				return
-			}
-		}
-	}()
 	c := &Course{Name: name, Deadline: spec.Deadline.Seconds()}
-	err = b.Client.Watch(ctx, id, func(l *api.Live) error {
-		c.see(l, b.clock.Since(began).Seconds(), say)
-		return nil
-	})
+	acting := make(chan struct{})
+	go func() {
+		defer close(acting)
+		b.act(ctx, cancel, began, acts)
+	}()
+	if err == nil {
+		err = b.Client.Watch(ctx, id, func(l *api.Live) error {
+			c.see(l, b.clock(), say)
+			return nil
+		})
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	cancel(nil)
+	<-acting // an act that began may have started something
 	if err != nil {
-		_, _ = b.Client.Cancel(context.WithoutCancel(ctx), id) // the first error says more
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
+		_, e := b.Client.Cancel(context.WithoutCancel(ctx), id)
+		return nil, errors.Join(err, e)
+	}
+	if c.Output, err = b.output(context.WithoutCancel(ctx), id); err != nil {
 		return nil, err
+	}
+	if code := c.Final.ExitCode; code == nil || *code != 0 {
+		return nil, fmt.Errorf("%s: job %s is %s: %s", name, id, c.Final.State, c.Final.Why)
 	}
 	return c, nil
 }
 
+// act does what is to happen while a job runs.
+func (b *Bed) act(ctx context.Context, fail context.CancelCauseFunc, began time.Time, acts []Act) {
+	for _, a := range acts {
+		select {
+		case <-time.After(a.After - b.clock.Since(began)):
+		case <-ctx.Done():
+			return
+		}
+		if err := a.Do(); err != nil {
+			fail(err)
+			return
+		}
+	}
+}
+
+// output is a hash of what the program wrote: equal where the output is.
+func (b *Bed) output(ctx context.Context, id string) (string, error) {
+	var out bytes.Buffer
+	if _, err := b.Client.Logs(ctx, id, 1, 0, false, &out); err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(out.Bytes())
+	return hex.EncodeToString(sum[:]), nil
+}
+
 // see adds a line of the watched job to the course.
-func (c *Course) see(l *api.Live, at float64, say func(float64, string)) {
+func (c *Course) see(l *api.Live, now time.Time, say func(float64, string)) {
 	c.Final = l.Job
 	for _, n := range l.News {
 		c.News = append(c.News, n)
-		if say != nil && n.News {
+		if say != nil && worthSaying(&n) {
 			say(n.SinceS, n.Choice+": "+n.Why)
 		}
 	}
 	j := &l.Job
-	p := Point{At: at, Cluster: j.Cluster, Chance: -1, Progress: -1,
+	if j.Submitted == nil {
+		return
+	}
+	p := Point{At: now.Sub(j.Submitted.Time).Seconds(), Cluster: j.Cluster, Chance: -1, Progress: -1,
 		Early: seconds(j.Submitted, j.EndEarly), Mid: seconds(j.Submitted, j.PredictedEnd), Late: seconds(j.Submitted, j.EndLate)}
 	if j.Share != nil {
 		p.Share = *j.Share
@@ -105,15 +150,49 @@ func (c *Course) see(l *api.Live, at float64, say func(float64, string)) {
 	c.Points = append(c.Points, p)
 }
 
-// Moves lists when the job was moved, in seconds since submission.
-func (c *Course) Moves() []float64 {
+// worthSaying leaves out what the reader of a timeline knows already.
+func worthSaying(n *api.Decision) bool {
+	switch n.Kind {
+	case "submit", "method", "end", "wait":
+		return false
+	case "decide": // the move itself says the same
+		return !strings.HasPrefix(n.Choice, "move")
+	}
+	return true
+}
+
+// Errors lists how far the predicted remaining time was off, as a part of the
+// actual one, from one third of the run on. Of the last twentieth nothing is
+// said: what is left there is shorter than the time between two looks.
+func (c *Course) Errors() []float64 {
 	var list []float64
-	for _, n := range c.News {
-		if n.Kind == "move" && strings.HasPrefix(n.Choice, "move") {
-			list = append(list, n.SinceS)
+	c.judged(1./3, func(p Point, left float64) {
+		list = append(list, math.Abs((p.Mid-p.At)-left)/left)
+	})
+	return list
+}
+
+// Bands counts the predictions from one tenth of the run on, and those whose
+// 90 % band the job's end lay in.
+func (c *Course) Bands() (held, all int) {
+	c.judged(0.1, func(p Point, _ float64) {
+		all++
+		if end := c.Took(); p.Early <= end && end <= p.Late {
+			held++
+		}
+	})
+	return held, all
+}
+
+// judged calls see with every prediction made from a part of the run on, until
+// its last twentieth begins, and with what was really left then.
+func (c *Course) judged(from float64, see func(p Point, left float64)) {
+	took := c.Took()
+	for _, p := range c.Points {
+		if p.Mid > 0 && p.At >= from*took && p.At <= 0.95*took {
+			see(p, took-p.At)
 		}
 	}
-	return list
 }
 
 // seconds from one moment to another; 0 if one is not known.

@@ -1,29 +1,123 @@
 package adaptive
 
-import "github.com/godwit-hpc/godwit/internal/plot"
+import (
+	"bytes"
 
-// Chart draws the predicted end of a job over its life: the band in which nine
-// ends of ten lie, the deadline, and when it really ended.
-func (c *Course) Chart() plot.Chart {
-	var at, early, mid, late []float64
+	"github.com/godwit-hpc/godwit/internal/outfile"
+	"github.com/godwit-hpc/godwit/internal/plot"
+)
+
+// The looks of what the figures show, the same in all of them.
+const (
+	stylePredicted = 1 + iota
+	styleLoad
+	styleActual
+	styleMove
+	_
+	styleBand
+	styleDeadline
+)
+
+// endFigure shows courses side by side: the predicted end over time.
+func endFigure(courses ...*Course) plot.Figure {
+	longest, top := 0.0, 0.0
+	for _, c := range courses {
+		longest = max(longest, c.Took())
+		top = max(top, 1.25*max(c.Took(), c.Deadline))
+	}
+	var charts []plot.Chart
+	for _, c := range courses {
+		ch := c.endChart(top)
+		ch.XRange, ch.YRange = plot.Range{Max: longest}, plot.Range{Max: top}
+		charts = append(charts, ch)
+	}
+	f := plot.Grid(1, len(charts), charts...)
+	f.CellWidth, f.CellHeight = 380, 260
+	return f
+}
+
+// endChart draws the predicted end of a job over its life: the band in which nine
+// ends of ten lie, the deadline, what happened, and when it really ended.
+func (c *Course) endChart(top float64) plot.Chart {
+	at, early, mid, late := c.predictions()
+	took := c.Took()
+	ch := plot.Chart{Title: c.Name, XLabel: "time since submission", YLabel: "predicted end", XUnit: plot.Seconds, YUnit: plot.Seconds}
+	ch.Series = append(ch.Series,
+		styled(plot.NewLine("predicted end", at, mid), stylePredicted),
+		styled(plot.NewLine("90 % band", at, early), styleBand),
+		styled(plot.NewLine("", at, late), styleBand))
+	if c.Deadline > 0 {
+		ch.Series = append(ch.Series, styled(plot.NewLine("deadline", []float64{0, took}, []float64{c.Deadline, c.Deadline}), styleDeadline))
+	}
+	ch.Series = append(ch.Series, c.marks(top)...)
+	ch.Series = append(ch.Series, styled(plot.NewScatter("actual end", []float64{took}, []float64{took}), styleActual))
+	return ch
+}
+
+// leftChart draws the predicted remaining time of a job against the actual one,
+// as figures 5.8 to 5.19 of the paper do.
+func (c *Course) leftChart() plot.Chart {
+	at, early, mid, late := c.predictions()
+	left := func(ends []float64) []float64 {
+		list := make([]float64, len(ends))
+		for i := range ends {
+			list[i] = max(0, ends[i]-at[i])
+		}
+		return list
+	}
+	took := c.Took()
+	top := 1.25 * max(took, c.Deadline)
+	ch := plot.Chart{Title: c.Name, XLabel: "time since submission", YLabel: "remaining time", XUnit: plot.Seconds, YUnit: plot.Seconds,
+		XRange: plot.Range{Max: took}, YRange: plot.Range{Max: top}}
+	ch.Series = append(ch.Series,
+		styled(plot.NewLine("predicted", at, left(mid)), stylePredicted),
+		styled(plot.NewLine("90 % band", at, left(early)), styleBand),
+		styled(plot.NewLine("", at, left(late)), styleBand),
+		styled(plot.NewLine("actual", []float64{0, took}, []float64{took, 0}), styleActual))
+	if c.Deadline > 0 {
+		end := min(took, c.Deadline)
+		ch.Series = append(ch.Series, styled(plot.NewLine("to the deadline", []float64{0, end}, []float64{c.Deadline, c.Deadline - end}), styleDeadline))
+	}
+	ch.Series = append(ch.Series, c.marks(top)...)
+	return ch
+}
+
+// marks are vertical lines where others began to compute and where it was moved.
+func (c *Course) marks(top float64) []plot.Series {
+	var list []plot.Series
+	if c.LoadAt > 0 {
+		list = append(list, styled(plot.NewLine("others begin", []float64{c.LoadAt, c.LoadAt}, []float64{0, top}), styleLoad))
+	}
+	for i, at := range c.Moves() {
+		name := "moved"
+		if i > 0 {
+			name = ""
+		}
+		list = append(list, styled(plot.NewLine(name, []float64{at, at}, []float64{0, top}), styleMove))
+	}
+	return list
+}
+
+// predictions are the points at which something was predicted.
+func (c *Course) predictions() (at, early, mid, late []float64) {
 	for _, p := range c.Points {
 		if p.Mid > 0 {
 			at, early, mid, late = append(at, p.At), append(early, p.Early), append(mid, p.Mid), append(late, p.Late)
 		}
 	}
-	ch := plot.Chart{Title: c.Name, XLabel: "time since submission", YLabel: "predicted end", XUnit: plot.Seconds, YUnit: plot.Seconds,
-		XRange: plot.Range{Max: c.Took()}}
-	line := func(name string, y []float64, style int) {
-		s := plot.NewLine(name, at, y)
-		s.Style = style
-		ch.Series = append(ch.Series, s)
+	return at, early, mid, late
+}
+
+func styled(s plot.Series, style int) plot.Series {
+	s.Style = style
+	return s
+}
+
+// save draws a figure into a file.
+func save(path string, f plot.Figure) error {
+	var svg bytes.Buffer
+	if err := f.WriteSVG(&svg); err != nil {
+		return err
 	}
-	line("predicted end", mid, 0)
-	line("5 %", early, 1)
-	line("95 %", late, 1)
-	if c.Deadline > 0 {
-		ch.Series = append(ch.Series, plot.NewLine("deadline", []float64{0, c.Took()}, []float64{c.Deadline, c.Deadline}))
-	}
-	ch.Series = append(ch.Series, plot.NewScatter("end", []float64{c.Took()}, []float64{c.Took()}))
-	return ch
+	return outfile.WriteAll(path, svg.Bytes())
 }
