@@ -81,9 +81,6 @@ func (b *batch) add(ctx context.Context, id sum, plain []byte) error {
 			return err
 		}
 	}
-	if b.plain == nil {
-		b.plain = make([]byte, 0, batchBytes)
-	}
 	b.ids = append(b.ids, id)
 	b.plain = append(b.plain, plain...)
 	b.ends = append(b.ends, len(b.plain))
@@ -136,7 +133,7 @@ func (b *batch) send(ctx context.Context, which []int) error {
 			b.chunks = append(b.chunks, c)
 			which = which[1:]
 		}
-		if cap(b.buf) < maxBlock {
+		if len(b.chunks) > 1 && cap(b.buf) < size {
 			b.buf = make([]byte, 0, maxBlock)
 		}
 		b.raw = encodeBlock(b.raw, b.chunks, b.buf)

@@ -24,6 +24,8 @@ const (
 	pieceOfPages = 4 << 20
 	pieceOfBytes = 64 << 20
 
+	cutBuffer = 256 << 10 // whole pages
+
 	zeroRun = 4 * pageSize // least run of zero pages that is a chunk of its own
 )
 
@@ -58,8 +60,10 @@ type cutter struct {
 // the bytes are emit's until it returns, and nil for a run of zeros. It returns
 // io.ErrUnexpectedEOF if the file ends early.
 func (c *cutter) cut(f io.ReaderAt, p plan, off, n int64, holes *holeMap, emit func(id sum, plain []byte) error) error {
-	if c.buf == nil {
-		c.buf = make([]byte, 256<<10)
+	if len(c.buf) < cutBuffer && n > jcMin {
+		c.buf = make([]byte, cutBuffer)
+	} else if c.buf == nil {
+		c.buf = make([]byte, jcMin)
 	}
 	if p.pages > 0 {
 		return c.cutPages(f, p, off, n, holes, emit)
@@ -143,7 +147,7 @@ func (c *cutter) cutSmall(f io.ReaderAt, off, n int64, holes *holeMap, emit func
 // cutPages cuts between pages: at every one, or, in large files, at those
 // whose content says so.
 func (c *cutter) cutPages(f io.ReaderAt, p plan, off, n int64, holes *holeMap, emit func(sum, []byte) error) error {
-	buf := c.buf[:len(c.buf)/pageSize*pageSize]
+	buf := c.buf
 	most := min(4*p.pages*pageSize, len(buf))
 	var zero int64
 	have := 0 // bytes at the front of buf that are not emitted yet

@@ -144,6 +144,7 @@ func (s *Store) passBlocks(ctx context.Context, r *blockReader, ids []sum, try i
 			continue
 		}
 		if err == nil {
+			again = append(again, g.strange...)
 			err = f(b, g.wanted)
 		} else if errors.Is(err, unix.EIO) {
 			err = fmt.Errorf("%w: %w", errBadBlock, err)
@@ -160,10 +161,11 @@ func (s *Store) passBlocks(ctx context.Context, r *blockReader, ids []sum, try i
 
 // blockGroup is a block and what is wanted of it.
 type blockGroup struct {
-	name   packName
-	at     place
-	ids    []sum
-	wanted map[sum]bool
+	name    packName
+	at      place
+	ids     []sum
+	wanted  map[sum]bool
+	strange []sum // of ids, those that only look alike
 }
 
 // group puts ids together by the block that holds them.
@@ -227,16 +229,26 @@ func (r *blockReader) read(g *blockGroup) (*block, error) {
 	if err != nil {
 		return nil, err
 	}
-	has := 0
+	return b, g.check(b)
+}
+
+// check checks that the block holds what is wanted. The index knows only half
+// of an ID: one that agrees in that half alone was never put, and is taken out.
+func (g *blockGroup) check(b *block) error {
+	has := map[key]sum{}
 	for i := range b.count {
-		if g.wanted[b.id(i)] {
-			has++
+		has[b.id(i).key()] = b.id(i)
+	}
+	for _, id := range g.ids {
+		switch got, ok := has[id.key()]; {
+		case !ok:
+			return fmt.Errorf("%w: it holds other chunks than the index says", errBadBlock)
+		case got != id:
+			g.strange = append(g.strange, id)
+			delete(g.wanted, id)
 		}
 	}
-	if has < len(g.ids) {
-		return nil, fmt.Errorf("%w: it holds other chunks than the index says", errBadBlock)
-	}
-	return b, nil
+	return nil
 }
 
 // dropBlock sees to it that a damaged block counts as missing from now on, here

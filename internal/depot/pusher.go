@@ -103,6 +103,9 @@ type reading struct {
 
 // read reads files, cuts them and sends what is missing.
 func (p *pusher) read(ctx context.Context, files []*source) error {
+	if len(files) == 0 {
+		return nil
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	tasks := make(chan task)

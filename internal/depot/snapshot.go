@@ -19,7 +19,8 @@ type Shot struct {
 	skipped []string
 
 	mu    sync.Mutex
-	known map[string]content
+	sent  map[string][]sum   // chunks of files that were copied and pushed
+	known map[string]content // for the next shot
 }
 
 // content is what is known of a file: while it has this stamp it holds these
@@ -85,24 +86,29 @@ func (s *Shot) contents() map[string]content {
 // that was not copied, and that has changed since, it fails with ErrMissing; a
 // Snapshot that follows this one then copies that file.
 func (s *Shot) Push(ctx context.Context, to Sink) (ID, *Tree, Stats, error) {
-	before := s.contents()
 	files := make([]*source, len(s.files))
+	s.mu.Lock()
+	sent := s.sent
+	s.mu.Unlock()
 	for i := range s.files {
 		f := s.files[i]
-		if c, ok := before[f.Path]; ok && !f.live {
-			f.chunks, f.known = c.chunks, true // pushed before
+		if chunks, ok := sent[f.Path]; ok {
+			f.chunks, f.known = chunks, true
 		}
 		files[i] = &f
 	}
 	id, tree, stats, err := push(ctx, files, to)
-	known := map[string]content{}
+	known, sent := map[string]content{}, map[string][]sum{}
 	for _, f := range files {
 		if f.known && f.trusted && f.Mode.IsRegular() {
 			known[f.Path] = content{f.stamp, f.chunks}
 		}
+		if f.known && !f.live && f.Mode.IsRegular() {
+			sent[f.Path] = f.chunks
+		}
 	}
 	s.mu.Lock()
-	s.known = known
+	s.known, s.sent = known, sent
 	s.mu.Unlock()
 	if err != nil {
 		return "", nil, Stats{}, fmt.Errorf("sending a snapshot: %w", err)

@@ -1,0 +1,340 @@
+package depot
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func someBlocks() []byte {
+	raw := encodeBlock(nil, []chunk{{sumOf([]byte("one")), []byte("one")}, {sumOf(nil), nil}}, nil)
+	text := prose(1, 300)
+	return encodeBlock(raw, []chunk{{sumOf(text), text}}, nil)
+}
+
+// mend puts the checksums of blocks right, so that what is behind them is
+// fuzzed as well.
+func mend(in []byte) []byte {
+	in = bytes.Clone(in)
+	for b := in; len(b) >= blockHeader; {
+		h, err := parseHead(b)
+		if err != nil || h.size() > len(b) {
+			break
+		}
+		binary.LittleEndian.PutUint32(b[16:], blockCRC(b[:h.size()]))
+		b = b[h.size():]
+	}
+	return in
+}
+
+// Whatever a peer or a disk says, a block that is accepted holds what its IDs
+// say, and reads back as it was.
+func FuzzBlocks(f *testing.F) {
+	raw := someBlocks()
+	f.Add(raw)
+	f.Add(raw[:30])
+	f.Add(append([]byte(blockMagic), make([]byte, 40)...))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		r := io.MultiReader(bytes.NewReader(mend(in)), bytes.NewReader(in))
+		var buf []byte
+		for {
+			b, used, err := readBlock(r, buf)
+			buf = used
+			if err != nil {
+				return
+			}
+			if again, err := parseBlock(bytes.Clone(b.raw)); err != nil || again.size() != b.size() {
+				t.Fatalf("a block that was accepted is no block: %v", err)
+			}
+			if _, err := b.verify(nil); err != nil {
+				continue
+			}
+			total := 0
+			if _, err := b.each(nil, func(_ int, id sum, plain []byte) error {
+				if sumOf(plain) != id {
+					t.Errorf("verified, and yet the content of %s is wrong", id.id())
+				}
+				total += len(plain)
+				return nil
+			}); err != nil || total != b.plain || total > maxChunk {
+				t.Errorf("%d bytes, %v", total, err)
+			}
+		}
+	})
+}
+
+// Whatever a depot answers, nothing is given that was not asked for or is wrong.
+func FuzzAnswer(f *testing.F) {
+	text := prose(1, 300)
+	raw := someBlocks()
+	f.Add(append(bytes.Clone(raw), endMark...))
+	f.Add(append(appendList(bytes.Clone(raw), listMissing, []sum{sumOf(nil), {1}}), endMark...))
+	f.Add(appendList(nil, listDamaged, []sum{{2}}))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		asked := []sum{sumOf([]byte("one")), sumOf(text), {1}}
+		want := map[sum]bool{}
+		for _, id := range asked {
+			want[id] = true
+		}
+		given := map[sum]bool{}
+		a, err := takeAnswer(bytes.NewReader(mend(in)), want, func(id sum, plain []byte) error {
+			if sumOf(plain) != id || !slices.Contains(asked, id) || given[id] {
+				t.Errorf("%s was given wrongly", id.id())
+			}
+			given[id] = true
+			return nil
+		})
+		if err != nil {
+			return
+		}
+		for _, id := range asked {
+			if !given[id] && !slices.Contains(a.missing, id) && !slices.Contains(a.damaged, id) {
+				t.Errorf("nobody knows where %s is", id.id())
+			}
+		}
+	})
+}
+
+// Whatever is sent to the handler, the store holds nothing wrong after it.
+func FuzzHandler(f *testing.F) {
+	f.Add("put", someBlocks())
+	f.Add("missing", make([]byte, 64))
+	f.Add("get", bytes.Repeat([]byte{1}, 32))
+	f.Add("sync", []byte{})
+	dir, err := os.MkdirTemp("", "depot")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { os.RemoveAll(dir) })
+	s := openStore(f, dir)
+	h := Handler(s)
+	f.Fuzz(func(t *testing.T, verb string, body []byte) {
+		body = mend(body)
+		r := httptest.NewRequest(http.MethodPost, "/v1/depot/x", bytes.NewReader(body))
+		r.URL.Path = "/v1/depot/" + verb
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code >= 500 {
+			t.Errorf("%q: %d %s", verb, w.Code, w.Body)
+		}
+		s.mu.RLock()
+		loaded := s.loaded
+		s.mu.RUnlock()
+		if b, _, err := readBlock(bytes.NewReader(body), nil); err == nil && loaded {
+			for i := range b.count {
+				if err := s.getMany(t.Context(), []sum{b.id(i)}, func(sum, []byte) error { return nil }); err != nil && !isAbsent(err) {
+					t.Errorf("getting what was sent: %v", err)
+				}
+			}
+		}
+	})
+}
+
+func isAbsent(err error) bool {
+	a, ok := err.(*absent)
+	return ok && len(a.damaged) == 0
+}
+
+// Whatever a tree says, it is refused or it is safe, and it reads back as it
+// was.
+func FuzzTree(f *testing.F) {
+	good, err := encodeTree(&Tree{Entries: []Entry{
+		{Path: "a", Mode: 0o644, Size: 10, Chunks: []ID{IDOf([]byte("x")), zeros(9).id()}},
+		{Path: "b", Mode: os.ModeDir | 0o755},
+		{Path: "b/\xff", Mode: os.ModeSymlink | 0o777, Link: "../\xfe"},
+	}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"godwit-tree":1}`))
+	f.Add([]byte(`{"godwit-tree":1,"entries":[{"path":"../x","mode":420}]}`))
+	f.Add([]byte(`{"godwit-tree":1,"parts":"AAAA","size":3}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		decodeParts(in)
+		tree, err := decodeTree(in)
+		if err != nil {
+			return
+		}
+		for _, e := range tree.Entries {
+			if !filepath.IsLocal(e.Path) || filepath.Clean(e.Path) != e.Path {
+				t.Errorf("the path %q passed", e.Path)
+			}
+		}
+		b, err := encodeTree(tree)
+		if err != nil {
+			t.Fatalf("encoding what was decoded: %v", err)
+		}
+		again, err := decodeTree(b)
+		if err != nil {
+			t.Fatalf("decoding what was encoded: %v", err)
+		}
+		if changed, removed := Differ(tree, again); len(changed)+len(removed) > 0 {
+			t.Errorf("it comes back with %v changed and %v removed", changed, removed)
+		}
+	})
+}
+
+// Whatever the tree and whatever is in the folder, nothing outside is touched.
+func FuzzFetchStaysInside(f *testing.F) {
+	f.Add("a", "../outside", "a/b", "x")
+	f.Add("d", "", "d/../../outside/b", "x")
+	f.Add("..", "x", "/etc/x", "x")
+	f.Add("a", "/", "a/tmp/evil", "")
+	s := openStore(f, f.TempDir())
+	f.Fuzz(func(t *testing.T, first, link, second, content string) {
+		top := t.TempDir()
+		write(t, filepath.Join(top, "outside", "b"), []byte("precious"))
+		inside := filepath.Join(top, "in")
+		os.Mkdir(inside, 0o700)
+		if safePath(second) && !strings.Contains(first, "\x00") {
+			os.Symlink("../outside", filepath.Join(inside, strings.Split(second, "/")[0]))
+		}
+		before := describe(t, filepath.Join(top, "outside"))
+		id := put(t, s, []byte(content+"x"))
+		raw, _ := parse(id)
+		in := treeJSON{Version: treeVersion, Entries: []entryJSON{
+			{Path64: []byte(first), Mode: os.ModeSymlink | 0o777, Link64: []byte(link)},
+			{Path64: []byte(second), Mode: 0o644, Size: int64(len(content) + 1), Chunks: raw[:]},
+		}}
+		if link == "" {
+			in.Entries[0] = entryJSON{Path64: []byte(first), Mode: os.ModeDir | 0o755}
+		}
+		b, err := canonical(in)
+		if err != nil || len(b) > maxChunk {
+			return
+		}
+		Fetch(t.Context(), s, put(t, s, b), inside)
+		entry := Entry{Path: second, Mode: 0o644, Size: int64(len(content) + 1), Chunks: []ID{id}}
+		Apply(t.Context(), s, inside, []Entry{{Path: first, Mode: os.ModeSymlink | 0o777, Link: link}, entry}, []string{first, second})
+		if after := describe(t, filepath.Join(top, "outside")); !slices.Equal(before, after) {
+			t.Errorf("outside there was\n%q, now there is\n%q", before, after)
+		}
+		if list, _ := os.ReadDir(top); len(list) != 2 {
+			t.Errorf("beside the folder there is %v", list)
+		}
+	})
+}
+
+// Whatever an index or a list of touches says, reading it ends and it names
+// nothing twice as long as it is.
+func FuzzPackIndex(f *testing.F) {
+	b := appendRecord(nil, record{kind: recordAdd, off: 8, size: 100, ids: []sum{{1}, {2}}})
+	b = appendRecord(b, record{kind: recordDead, off: 8})
+	f.Add(appendRecord(b, record{kind: recordEnd}))
+	f.Add(b[:50])
+	f.Fuzz(func(t *testing.T, in []byte) {
+		said := parseIndex(in)
+		if said.good > int64(len(in)) || len(said.blocks)*recordHeader > len(in) {
+			t.Errorf("%d sound bytes and %d blocks in %d bytes", said.good, len(said.blocks), len(in))
+		}
+		if again := parseIndex(in[:said.good]); len(again.blocks) != len(said.blocks) || again.good != said.good {
+			t.Error("the sound part alone says something else")
+		}
+		blocks := map[touchedBlock]time.Duration{}
+		tr := toucher{now: func() time.Duration { return time.Hour }}
+		tr.read(in, time.Minute, blocks)
+		if len(blocks)*touchEntry > len(in) {
+			t.Errorf("%d touches in %d bytes", len(blocks), len(in))
+		}
+	})
+}
+
+// Whatever the content, its chunks make it, and however it is cut the pieces
+// agree.
+func FuzzCut(f *testing.F) {
+	f.Add([]byte("short"), uint16(1))
+	f.Add(make([]byte, 500), uint16(400))
+	f.Add(noise(1, 256), uint16(300))
+	f.Fuzz(func(t *testing.T, seed []byte, times uint16) {
+		b := bytes.Repeat(seed, int(times)%400)
+		if len(b) > 2<<20 {
+			b = b[:2<<20]
+		}
+		cutAll(t, b, nil)
+	})
+}
+
+// No pattern makes matching fail or take long.
+func FuzzIgnore(f *testing.F) {
+	f.Add("**/a/**/b*[!x]", "x/a/y/z/b1")
+	f.Add("!/a/", "a")
+	f.Add(strings.Repeat("**/", 50)+"x", strings.Repeat("a/", 50)+"y")
+	f.Fuzz(func(t *testing.T, line, name string) {
+		if len(line) > 300 || len(name) > 300 {
+			return
+		}
+		r, ok := parseRule(line)
+		if !ok {
+			return
+		}
+		fits := matchParts(r.parts, strings.Split(name, "/"))
+		if want := matchSlowly(r.parts, strings.Split(name, "/"), 3000); want != unsure && fits != (want == yes) {
+			t.Errorf("%q fits %q: %v", line, name, fits)
+		}
+	})
+}
+
+const (
+	no = iota
+	yes
+	unsure
+)
+
+// matchSlowly is matchParts written down as it is meant.
+func matchSlowly(pattern, name []string, steps int) int {
+	var try func(p, n int) int
+	try = func(p, n int) int {
+		if steps--; steps < 0 {
+			return unsure
+		}
+		switch {
+		case p == len(pattern):
+			if n == len(name) {
+				return yes
+			}
+			return no
+		case pattern[p] == "**" && p == len(pattern)-1:
+			if n < len(name) {
+				return yes
+			}
+			return no
+		case pattern[p] == "**":
+			for k := n; k <= len(name); k++ {
+				if got := try(p+1, k); got != no {
+					return got
+				}
+			}
+			return no
+		case n < len(name) && matchPart(pattern[p], name[n]):
+			return try(p+1, n+1)
+		}
+		return no
+	}
+	return try(0, 0)
+}
+
+// Whatever stands in a cache file, reading it ends.
+func FuzzCache(f *testing.F) {
+	good, _ := json.Marshal(cacheJSON{Version: cacheVersion, Files: map[string]cached{"a": {Chunks: make([]byte, 33)}}})
+	f.Add(good)
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, in []byte) {
+		p := filepath.Join(dir, "cache")
+		if err := os.WriteFile(p, append([]byte(IDOf(in)+"\n"), in...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range readCache(p) {
+			c.sums()
+		}
+	})
+}
