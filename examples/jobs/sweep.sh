@@ -2,4 +2,4 @@
 #GODWIT --name sweep --deadline 5m
 #GODWIT --array 1-4%2
 # One job for each index: godwit submit examples/jobs/sweep.sh
-exec python3 examples/jobs/pi.py $((GODWIT_ARRAY_INDEX * 200))
+exec python3 examples/jobs/pi.py $((GODWIT_INDEX * 200))

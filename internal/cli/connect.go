@@ -34,13 +34,10 @@ func (a *app) connect(ctx context.Context) (*api.Client, error) {
 	ping, err := a.pingUntilClear(ctx, c)
 	if err == nil && ping.Embedded && ping.Version != a.version && ping.Jobs == 0 {
 		// Left from an earlier version, and idle: ours takes its place.
-		if _, err := c.Shutdown(ctx); err == nil {
-			err = a.untilGone(ctx, c)
-			if err != nil {
-				return nil, err
-			}
-			return c, a.startBroker(ctx, c, state)
+		if err := a.shutDown(ctx, c); err != nil {
+			return nil, err
 		}
+		return c, a.startBroker(ctx, c, state)
 	}
 	if nobodyThere(err) {
 		return c, a.startBroker(ctx, c, state)
@@ -64,8 +61,14 @@ func (a *app) pingUntilClear(ctx context.Context, c *api.Client) (api.Ping, erro
 	}
 }
 
-// untilGone waits for a broker to end.
-func (a *app) untilGone(ctx context.Context, c *api.Client) error {
+// shutDown ends a broker and returns when it is gone.
+func (a *app) shutDown(ctx context.Context, c *api.Client) error {
+	_, err := c.Shutdown(ctx)
+	if nobodyThere(err) {
+		return err
+	}
+	// Whatever else it answered, or that it ended before it had: what counts is
+	// that it is gone.
 	begin := a.now()
 	for a.now.Since(begin) < startTimeout {
 		c.Close() // a connection that is kept open would be asked

@@ -110,10 +110,10 @@ func (a *app) standing(j *api.Job) string {
 		text += ", deadline " + a.momentText(j.Deadline) + ", in time with " + chanceText(j.PDeadline)
 	case j.Ended == nil:
 		text += ", deadline missed"
-	case *j.DeadlineMet:
-		text += ", " + duration(j.Deadline.Sub(j.Ended.Time).Seconds()) + " before its deadline"
-	default:
+	case late(j):
 		text += ", " + duration(j.Ended.Sub(j.Deadline.Time).Seconds()) + " after its deadline"
+	default:
+		text += ", " + duration(j.Deadline.Sub(j.Ended.Time).Seconds()) + " before its deadline"
 	}
 	if j.State.Waiting() && j.Why != "" {
 		text += ": " + j.Why

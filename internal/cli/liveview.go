@@ -211,7 +211,13 @@ func (v *liveView) cut(line string) string {
 // endedByItself says whether a program ran to an end of its own, about which there
 // is nothing to say beyond its code.
 func endedByItself(j *api.Job) bool {
-	return j.Started != nil && j.ExitCode != nil && j.Why == core.Reason{Code: core.ExitedNonZero, A: float64(*j.ExitCode)}.String()
+	return j.Started != nil && j.ExitCode != nil && strings.HasSuffix(j.Why, fmt.Sprintf(" code %d", *j.ExitCode))
+}
+
+// late says whether a job ended after its deadline; one that failed before it did
+// not meet it either.
+func late(j *api.Job) bool {
+	return j.Deadline != nil && j.Ended != nil && j.Ended.After(j.Deadline.Time)
 }
 
 // ending is the last word on a job that was followed: always where lines were
@@ -224,7 +230,7 @@ func (v *liveView) ending(j *api.Job) string {
 		text = name + " was cancelled"
 	case j.State == core.Failed && (v.shows || !endedByItself(j)):
 		text = name + " failed: " + orDash(j.Why)
-	case j.DeadlineMet != nil && !*j.DeadlineMet && j.Ended != nil:
+	case late(j):
 		text = name + " missed its deadline by " + duration(j.Ended.Sub(j.Deadline.Time).Seconds())
 	case v.shows && j.State == core.Done && j.Started != nil && j.Ended != nil:
 		text = fmt.Sprintf("%s done on %s after %s", name, j.Cluster, duration(j.Ended.Sub(j.Started.Time).Seconds()))

@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/config"
 	"github.com/godwit-hpc/godwit/internal/daemon"
+	"github.com/godwit-hpc/godwit/internal/driver/local"
 )
 
 const upLong = `Runs the broker on this machine until Ctrl-C: it keeps the jobs, chooses where they
@@ -74,7 +75,7 @@ func (a *app) up(ctx context.Context, f *upFlags) error {
 		return err
 	}
 	if !f.embedded {
-		if err := a.takeOver(ctx, state); err != nil {
+		if err := a.takeOver(ctx, state, f.config); err != nil {
 			return err
 		}
 	}
@@ -89,31 +90,37 @@ func (a *app) up(ctx context.Context, f *upFlags) error {
 			a.ready(f, socket, cfg)
 		},
 	})
-	if ctx.Err() != nil {
-		return nil // ended as asked
-	}
-	if errors.Is(err, daemon.ErrRunning) {
-		return fmt.Errorf("%w: %s", err, state)
+	switch {
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		err = nil // ended as asked
+	case errors.Is(err, daemon.ErrRunning):
+		err = fmt.Errorf("%w: %s", err, state)
 	}
 	return err
 }
 
-// takeOver ends a broker that was started for a command, so that ours can take
-// its place. One that somebody started by hand stays.
-func (a *app) takeOver(ctx context.Context, state string) error {
+// takeOver ends a broker that was started for a command, so that ours, whose
+// settings are sound, can take its place. One that somebody started by hand stays.
+func (a *app) takeOver(ctx context.Context, state, settings string) error {
+	cpus, err := local.UsableCPUs()
+	if err != nil {
+		return err
+	}
+	if _, err := config.Load(settings, os.Getenv, cpus); err != nil {
+		return err
+	}
 	c := api.Dial(api.SocketPath(state))
 	defer c.Close()
 	ping, err := c.Ping(ctx)
-	if err != nil {
-		return nil //nolint:nilerr // nobody is there, or it will be found out when the store is opened
-	}
-	if !ping.Embedded {
+	switch {
+	case nobodyThere(err):
+		return nil
+	case err != nil:
+		return err
+	case !ping.Embedded:
 		return &badinput.Error{Field: "GODWIT_STATE", Value: state, Want: fmt.Sprintf("a state folder without a broker; one runs already, process %d (godwit up --stop ends it)", ping.PID)}
 	}
-	if _, err := c.Shutdown(ctx); err != nil {
-		return err
-	}
-	return a.untilGone(ctx, c)
+	return a.shutDown(ctx, c)
 }
 
 // ready tells whoever waits for it that the broker answers.
@@ -141,13 +148,11 @@ func (a *app) stopBroker(ctx context.Context) error {
 	}
 	c := api.Dial(api.SocketPath(state))
 	defer c.Close()
-	if _, err := c.Shutdown(ctx); nobodyThere(err) {
+	if err = a.shutDown(ctx, c); nobodyThere(err) {
 		a.say("no broker runs")
-		return nil
-	} else if err != nil {
-		return err
+		err = nil
 	}
-	return a.untilGone(ctx, c)
+	return err
 }
 
 // agentCommand is the wrapper beside a job; drivers start it. Main does not even

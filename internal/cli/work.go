@@ -45,6 +45,11 @@ func (a *app) sendWork(ctx context.Context, c *api.Client, job *jobfile.Job) (st
 	if err != nil {
 		return "", err
 	}
+	if state, err := api.StateDir(); err == nil {
+		if rel, err := filepath.Rel(dir, state); err == nil && filepath.IsLocal(rel) { // it changes all the time
+			exclude = append(exclude, "/"+filepath.ToSlash(rel))
+		}
+	}
 	if hasOutside(job) {
 		staged, err := stage(job)
 		defer func() { _ = os.RemoveAll(staged) }()

@@ -84,7 +84,7 @@ func Flags() []Flag {
 		chosen(flag("adapt", "HOW", "auto: moved when the deadline is in danger; off: only watched", func(d *draft) *Adapt { return &d.Adapt }, parseAdapt), []string{"auto", "off"}),
 		flag("retries", "N", "how often it is started again after a failure that was not its own", func(d *draft) *int { return &d.Retries }, parseWhole(0, maxRetries)),
 		chosen(flag("place", "POLICY", "how clusters are ranked: "+strings.Join(placements, ", "), func(d *draft) *core.PlacePolicy { return &d.Place }, parsePlace), placements),
-		flag("array", "RANGE", "several jobs with one index each, in GODWIT_ARRAY_INDEX: 1-100%20", func(d *draft) *ArrayRange { return &d.Array }, parseArray),
+		flag("array", "RANGE", "several jobs with one index each, in GODWIT_INDEX: 1-100%20", func(d *draft) *ArrayRange { return &d.Array }, parseArray),
 	}
 }
 
