@@ -58,6 +58,7 @@ type Broker struct {
 	opt      Options
 	clusters []*cluster
 	features []string // that the processors of all clusters have
+	past     pastRuns
 	base     core.Time
 	began    time.Time
 

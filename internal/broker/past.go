@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -15,10 +16,55 @@ func (b *Broker) know(a *wire.Attempt) {
 	need, _ := b.need(b.ctx, &a.Spec)
 	a.Need = need.Quantiles()
 	program, _ := history.Program(a.Spec.Argv)
-	if runs, err := b.opt.Store.Runs(b.ctx, store.Past{Program: program, Limit: recent}); err == nil {
+	if runs, err := b.runsOf(b.ctx, program); err == nil {
 		if cost, ok := history.SandboxCost(runs, program); ok {
 			a.SandboxCost = cost.Ratio
 		}
+	}
+}
+
+// enough is how many runs of a program say all that its runs can say.
+const enough = 100
+
+// pastRuns are the newest runs of programs, so that a stream of jobs does not ask
+// the store for each of them. Only the broker writes history, so they stay true.
+type pastRuns struct {
+	mu sync.Mutex
+	of map[string][]history.Run // newest first
+}
+
+// most programs are remembered; then all are forgotten, and asked for again.
+const mostPrograms = 1000
+
+// runsOf lists the newest runs of a program.
+func (b *Broker) runsOf(ctx context.Context, program string) ([]history.Run, error) {
+	b.past.mu.Lock()
+	runs, known := b.past.of[program]
+	b.past.mu.Unlock()
+	if known {
+		return runs, nil
+	}
+	runs, err := b.opt.Store.Runs(ctx, store.Past{Program: program, Limit: enough})
+	if err != nil {
+		return nil, err
+	}
+	b.past.mu.Lock()
+	defer b.past.mu.Unlock()
+	if _, known := b.past.of[program]; !known {
+		if b.past.of == nil || len(b.past.of) > mostPrograms {
+			b.past.of = map[string][]history.Run{}
+		}
+		b.past.of[program] = runs
+	}
+	return b.past.of[program], nil
+}
+
+// add notes a run that is in the store now.
+func (p *pastRuns) add(r history.Run) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if runs, known := p.of[r.Program]; known {
+		p.of[r.Program] = append([]history.Run{r}, runs[:min(len(runs), enough-1)]...)
 	}
 }
 

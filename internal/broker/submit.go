@@ -197,7 +197,7 @@ func (b *Broker) need(ctx context.Context, spec *jobfile.Job) (predict.Dist, str
 		return predict.LogNormal(spec.Estimate.Seconds(), userSpread), fmt.Sprintf("its user says it takes %s of CPU time", spec.Estimate.Round(time.Millisecond))
 	}
 	program, args := history.Program(spec.Argv)
-	runs, err := b.opt.Store.Runs(ctx, store.Past{Program: program, Limit: recent})
+	runs, err := b.runsOf(ctx, program)
 	if err != nil {
 		return predict.Dist{}, "the history cannot be read: " + err.Error()
 	}

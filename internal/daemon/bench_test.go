@@ -1,0 +1,65 @@
+package daemon_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+)
+
+const shortJobs = `
+clusters:
+  - {name: local, cpus: [0, 1], slots: 16}
+`
+
+// BenchmarkShortJobs is jobs that do nothing, through one broker, from submission
+// until all are known to have ended; durable all the way.
+func BenchmarkShortJobs(b *testing.B) {
+	bed := up(b, shortJobs)
+	const jobs = 1000
+	for b.Loop() {
+		spec := job("/bin/true")
+		spec.Checkpoint.Method = "restart"
+		spec.Array = jobfile.ArrayRange{First: 1, Last: jobs, Step: 1}
+		ids, err := bed.client.Submit(context.Background(), &api.Submit{Job: spec})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, id := range ids.IDs {
+			if j := bed.end(fmt.Sprint(id)); j.ExitCode == nil || *j.ExitCode != 0 {
+				b.Fatalf("job %d is %s: %s", id, j.State, j.Why)
+			}
+		}
+	}
+	b.ReportMetric(float64(jobs*b.N)/b.Elapsed().Seconds(), "jobs/s")
+	var own, children syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &own)
+	_ = syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children)
+	cpu := time.Duration(own.Utime.Nano() + own.Stime.Nano() + children.Utime.Nano() + children.Stime.Nano())
+	b.ReportMetric(float64(cpu.Milliseconds())/float64(jobs*b.N), "CPU-ms/job")
+}
+
+// BenchmarkStart is one job that does nothing, from asking for it to knowing its
+// end, against the same program executed plainly.
+func BenchmarkStart(b *testing.B) {
+	bed := up(b, shortJobs)
+	spec := job("/bin/true")
+	spec.Checkpoint.Method = "restart"
+	b.Run("job", func(b *testing.B) {
+		for b.Loop() {
+			bed.end(bed.submit(spec))
+		}
+	})
+	b.Run("plain", func(b *testing.B) {
+		for b.Loop() {
+			if err := exec.Command("/bin/true").Run(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
