@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -61,7 +60,18 @@ func (l Limits) controllers() []string {
 	return names
 }
 
-var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+func goodName(name string) bool {
+	if name == "" || len(name) > 100 {
+		return false
+	}
+	for i, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || c != '.' && c != '_' && c != '-') {
+			return false
+		}
+	}
+	return true
+}
 
 // Create makes a group of that name, or takes the one of that name that an
 // earlier process of ours created, below the cgroup this process is in. What is
@@ -76,7 +86,7 @@ func Create(name string, l Limits) (*Group, error) {
 }
 
 func (h *host) create(name string, l Limits) (*Group, error) {
-	if !goodName.MatchString(name) {
+	if !goodName(name) {
 		return nil, fmt.Errorf("%q is no name for a cgroup: letters, digits, dots and dashes are", name)
 	}
 	places, err := h.needed(l)
@@ -144,7 +154,7 @@ func parseGroup(s string) (*Group, error) {
 	for part := range strings.SplitSeq(s, ":") {
 		kind, path, ok := strings.Cut(part, "=")
 		if !ok || path != filepath.Clean(path) || !filepath.IsAbs(path) ||
-			!strings.HasPrefix(filepath.Base(path), prefix) || !goodName.MatchString(filepath.Base(path)) {
+			!strings.HasPrefix(filepath.Base(path), prefix) || !goodName(filepath.Base(path)) {
 			return nil, fmt.Errorf("%q does not name cgroups of ours", s)
 		}
 		f := folder{path: path}
