@@ -117,11 +117,11 @@ func (v *liveView) lines() []string {
 		then = append(then, "end not known yet")
 	}
 	if j.Deadline != nil {
-		chance := chanceText(j.PDeadline)
+		text := "deadline " + v.app.momentText(j.Deadline)
 		if j.PDeadline != nil {
-			chance = v.paint(chance, *j.PDeadline >= confidence(j))
+			text += ", in time " + v.paint(chanceText(j.PDeadline), *j.PDeadline >= confidence(j))
 		}
-		then = append(then, "by "+v.app.momentText(j.Deadline)+" "+chance)
+		then = append(then, text)
 	}
 	if j.Checkpoints > 0 {
 		then = append(then, plural(int64(j.Checkpoints), "checkpoint"))

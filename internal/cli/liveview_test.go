@@ -40,12 +40,12 @@ func TestTheLinesSayWhereHowFarWhenAndHowLikely(t *testing.T) {
 		want   string
 	}{
 		{func(*api.Job) {}, 120, false, "job 7 pi  running on left  42 % done  12 s  CPU 98 %\n" +
-			"  ends 12:00:30 (12:00:25 to 12:00:41)  by 12:01:00 97 %  2 checkpoints  1 move"},
+			"  ends 12:00:30 (12:00:25 to 12:00:41)  deadline 12:01:00, in time 97 %  2 checkpoints  1 move"},
 		{func(*api.Job) {}, 40, false, "job 7 pi  running on left  42 % done  …\n  ends 12:00:30 (12:00:25 to 12:00:41)…"},
 		{func(*api.Job) {}, 120, true, "job 7 pi  running on left  42 % done  12 s  CPU 98 %\n" +
-			"  ends 12:00:30 (12:00:25 to 12:00:41)  by 12:01:00 \x1b[32m97 %\x1b[0m  2 checkpoints  1 move"},
-		{func(j *api.Job) { *j.PDeadline = 0.2 }, 69, true, "job 7 pi  running on left  42 % done  12 s  CPU 98 %\n" +
-			"  ends 12:00:30 (12:00:25 to 12:00:41)  by 12:01:00 \x1b[31m20 %\x1b[0m  2 checkpo…"},
+			"  ends 12:00:30 (12:00:25 to 12:00:41)  deadline 12:01:00, in time \x1b[32m97 %\x1b[0m  2 checkpoints  1 move"},
+		{func(j *api.Job) { *j.PDeadline = 0.2 }, 86, true, "job 7 pi  running on left  42 % done  12 s  CPU 98 %\n" +
+			"  ends 12:00:30 (12:00:25 to 12:00:41)  deadline 12:01:00, in time \x1b[31m20 %\x1b[0m  2 checkpo…"},
 		{func(j *api.Job) {
 			j.PredictedEnd, j.Progress, j.Deadline, j.Migrations, j.Checkpoints = nil, nil, nil, 0, 0
 		}, 80, false,

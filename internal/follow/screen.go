@@ -14,6 +14,7 @@ type Screen struct {
 	shown  int       // lines that stand there now
 	open   bool      // the job's last line on the terminal has no end yet
 	lines  []string
+	drawn  string // what stands there now
 }
 
 // NewScreen shows lines on a terminal; nil is one that shows none.
@@ -79,11 +80,13 @@ func (s *Screen) draw() {
 	if s.status == nil || s.open {
 		return
 	}
-	text := s.erase() + strings.Join(s.lines, "\n")
-	s.shown = len(s.lines)
-	if text != "" {
-		_, _ = io.WriteString(s.status, text) // an error means that the terminal went away; the job goes on
+	text := strings.Join(s.lines, "\n")
+	if s.shown == len(s.lines) && text == s.drawn {
+		return
 	}
+	text, s.drawn = s.erase()+text, text
+	s.shown = len(s.lines)
+	_, _ = io.WriteString(s.status, text) // an error means that the terminal went away; the job goes on
 }
 
 func (s *Screen) clear() {

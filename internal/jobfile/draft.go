@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -197,13 +198,20 @@ func (d *draft) lookup(name string) (string, bool) {
 	return "", false
 }
 
-// defaultName is the program's: that of a shell line is its first word.
+// interpreters run programs that have names of their own.
+var interpreters = regexp.MustCompile(`^(python[0-9.]*|perl|ruby|node|bash|sh|dash|zsh|Rscript|julia|java|octave)$`)
+
+// defaultName is the program's: that of a shell line is its first word, that of a
+// script is its own rather than that of what runs it.
 func defaultName(argv []string) string {
-	word := argv[0]
 	if len(argv) == 3 && argv[0] == "sh" && argv[1] == "-c" {
 		if fields := strings.Fields(argv[2]); len(fields) > 0 {
-			word = fields[0]
+			argv = fields
 		}
+	}
+	word := argv[0]
+	if len(argv) > 1 && argv[1] != "" && argv[1][0] != '-' && interpreters.MatchString(path.Base(word)) {
+		word = argv[1]
 	}
 	name := strings.Map(func(c rune) rune {
 		if _, err := parseName(string(c)); err != nil {

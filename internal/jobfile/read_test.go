@@ -122,6 +122,8 @@ func TestWhatIsLeftOutHasADefault(t *testing.T) {
 		}},
 		{"run: ./a/b.sh x", func(j *Job) { j.Argv[2], j.Name = "./a/b.sh x", "b.sh" }},
 		{"argv: [/usr/bin/env, '', a b]", func(j *Job) { j.Argv, j.Name = []string{"/usr/bin/env", "", "a b"}, "env" }},
+		{"run: python3 a/pi.py 20", func(j *Job) { j.Argv[2], j.Name = "python3 a/pi.py 20", "pi.py" }},
+		{"argv: [/bin/bash, -l, x]", func(j *Job) { j.Argv, j.Name = []string{"/bin/bash", "-l", "x"}, "bash" }},
 		{"run: true\nprocs: 4", func(j *Job) { j.Min, j.Max = 4, 4 }},
 		{"run: true\nprocs: {max: 4}", func(j *Job) { j.Max, j.Kind = 4, core.Moldable }},
 		{"run: true\nprocs: 2-4", func(j *Job) { j.Min, j.Max, j.Kind = 2, 4, core.Moldable }},
