@@ -85,15 +85,12 @@ bench: ## run the benchmarks six times and summarise them
 	$(GO) test -run='^$$' -bench=. -benchmem -count=6 $(PKG) > $(BUILD)/bench.txt || { cat $(BUILD)/bench.txt; exit 1; }
 	$(TOOL) benchstat $(BUILD)/bench.txt
 
-demo: build ## simulate a busy grid under five malleability policies, with charts
-	@echo "5,000 jobs of two applications on five clusters. Who gets the free processors?"
-	@echo "pra: running jobs come first; pwa: waiting jobs come first."
-	$(BUILD)/godwit sim --scenario scenarios/busy-grid.yaml --plots $(BUILD)/demo --compare \
-	  pra/fpsma,pra/egs,pra/equi,pra/fold,pra/marginal,pwa/fpsma,pwa/egs,pwa/equi,pwa/fold,pwa/marginal
-	@echo "charts: $(BUILD)/demo/*.svg"
+demo: build ## a program with a deadline while its cluster degrades: moved in time, and not moved
+	$(BUILD)/godwit experiment demo --figure $(BUILD)/demo/deadline.svg
 
 experiments: build ## run the experiments of the papers and write docs/experiments
 	$(BUILD)/godwit experiment koala
+	$(BUILD)/godwit experiment adaptive
 
 deps: ## install what is missing on a bare Debian (a C compiler for the race detector)
 	@sh scripts/deps.sh

@@ -14,13 +14,13 @@ func (a *app) experimentCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment",
 		Short: "Run an experiment of the papers and write its report",
-		Long: `Runs an experiment of the papers in the simulator and writes a report: what the
-paper saw, what we see, with figures. The same files and seeds give the same
-report.`,
+		Long: `Runs an experiment of the papers and writes a report: what the paper saw, what we
+see, with figures. Those in the simulator give the same report for the same files
+and seeds; those with the live broker are measurements of this machine.`,
 		Args: a.noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.koalaCommand(), a.demoCommand())
+	cmd.AddCommand(a.koalaCommand(), a.adaptiveCommand(), a.demoCommand())
 	return cmd
 }
 

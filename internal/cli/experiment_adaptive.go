@@ -2,11 +2,18 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/experiment/adaptive"
+	"github.com/godwit-hpc/godwit/internal/outfile"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -41,4 +48,130 @@ func (a *app) demo(ctx context.Context, d adaptive.Demo) error {
 		err = errNotAsPromised
 	}
 	return err
+}
+
+type adaptiveFlags struct {
+	plan                   adaptive.Plan
+	only                   []string
+	out, output, raw, from string
+	quiet                  bool
+}
+
+const adaptiveLong = `Runs the experiments of the adaptive broker's paper live, with a broker of its own
+and two clusters of one processor of this machine each:
+
+  a  programs alone: predicted against actual remaining time
+  b  others begin to compute on the same processor, nothing is done about it
+  c  the same with the adaptive service
+  d  what the service costs at several intervals, against a plain exec
+
+Writes adaptive-broker.md with figures. This is a measurement: it takes half an
+hour, and the machine should have nothing else to do. What was measured is kept in
+--results, from which --from writes the report again.`
+
+func (a *app) adaptiveCommand() *cobra.Command {
+	f := &adaptiveFlags{plan: adaptive.DefaultPlan(), only: []string{"a", "b", "c", "d"}}
+	cmd := &cobra.Command{
+		Use:   "adaptive",
+		Short: "Programs with deadlines on a cluster that degrades (papers/004): predicted, moved, in time, and at what cost",
+		Long:  adaptiveLong,
+		Example: `  godwit experiment adaptive
+  godwit experiment adaptive --only b,c --programs burn --repeat 1 --out /tmp/report`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.adaptive(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringSliceVar(&f.only, "only", f.only, "do these `PARTS`; b and c need a, which is then done as well")
+	flags.StringSliceVar(&f.plan.Programs, "programs", nil, "run these `PROGRAMS`: burn, pi, orders (default all)")
+	flags.Var(whole(&f.plan.Repeat, 1, 1000), "repeat", "make every run of a to c so often")
+	flags.DurationVar(&f.plan.Length, "length", f.plan.Length, "how long a program takes alone")
+	flags.DurationVar(&f.plan.Sample, "sample", f.plan.Sample, "look at programs so often in a to c")
+	flags.DurationVar(&f.plan.OverheadLength, "overhead-length", f.plan.OverheadLength, "how long the program of d takes")
+	flags.Var(whole(&f.plan.OverheadRepeat, 1, 1000), "overhead-repeat", "make every run of d so often")
+	flags.StringVar(&f.plan.Jobs, "jobs", f.plan.Jobs, "the programs are in `DIR`")
+	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
+	flags.StringVar(&f.raw, "results", "build/adaptive-broker.json", "keep what was measured in `FILE`")
+	flags.StringVar(&f.from, "from", "", "measure nothing: write the report from `FILE`")
+	outputFlag(flags, &f.output)
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not say what is done")
+	return cmd
+}
+
+// adaptiveReport is what the command prints for programs.
+type adaptiveReport struct {
+	Report     string              `json:"report"`
+	Statements []adaptiveStatement `json:"statements"`
+}
+
+type adaptiveStatement struct {
+	Name  string `json:"name"`
+	Part  string `json:"part"`
+	Says  string `json:"says"`
+	Rule  string `json:"rule"`
+	Saw   string `json:"saw"`
+	Holds bool   `json:"holds"`
+}
+
+func (a *app) adaptive(ctx context.Context, f *adaptiveFlags) error {
+	r, err := a.adaptiveResults(ctx, f)
+	if err != nil {
+		return err
+	}
+	path, err := r.Write(f.out)
+	if err != nil {
+		return err
+	}
+	verdicts := r.Check()
+	if f.output == "json" {
+		report := adaptiveReport{Report: path}
+		for _, v := range verdicts {
+			report.Statements = append(report.Statements, adaptiveStatement{v.Name, v.Where, v.Says, v.Rule, v.Saw, v.Holds})
+		}
+		return writeJSON(a.stdout, report)
+	}
+	var b strings.Builder
+	for _, v := range verdicts {
+		fmt.Fprintf(&b, "%-14s (%s) %s\n%15s%s\n", strings.Trim(v.Word(), "*"), v.Where, v.Says, "", v.Saw)
+	}
+	holds, all := adaptive.Count(verdicts)
+	fmt.Fprintf(&b, "\n%d of the %d statements hold\n", holds, all)
+	if _, err := fmt.Fprint(a.stdout, b.String()); err != nil {
+		return err
+	}
+	if !f.quiet {
+		a.say("written: " + path)
+	}
+	return nil
+}
+
+// adaptiveResults are measured now, and kept, or were kept before.
+func (a *app) adaptiveResults(ctx context.Context, f *adaptiveFlags) (*adaptive.Results, error) {
+	if f.from != "" {
+		data, err := os.ReadFile(f.from)
+		if err != nil {
+			return nil, &badinput.Error{Field: "--from", Value: f.from, Want: "a file that --results wrote", Err: err}
+		}
+		r := &adaptive.Results{}
+		if err := json.Unmarshal(data, r); err != nil {
+			return nil, &badinput.Error{Field: "--from", Value: f.from, Want: "a file that --results wrote", Err: err}
+		}
+		return r, nil
+	}
+	f.plan.Parts = strings.Join(f.only, "")
+	if !f.quiet {
+		f.plan.Out = a.stderr
+	}
+	r, err := f.plan.Measure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(r)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(f.raw), 0o777)
+	}
+	if err == nil {
+		err = outfile.WriteAll(f.raw, data)
+	}
+	return r, err
 }

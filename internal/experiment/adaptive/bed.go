@@ -119,12 +119,12 @@ func job(name string, argv []string, method string) jobfile.Job {
 
 // submitAtHome submits a job that begins at home but may be moved: another job
 // holds the only processor of the other cluster until this one is placed.
-func (b *Bed) submitAtHome(ctx context.Context, spec *jobfile.Job) (id string, err error) {
+func (b *Bed) submitAtHome(ctx context.Context, spec *jobfile.Job) (j api.Job, err error) {
 	holder := job("holder", []string{"sleep", "3600"}, "restart")
 	holder.On = []string{Away}
 	held, err := b.Client.Submit(ctx, &api.Submit{Job: holder})
 	if err != nil {
-		return "", err
+		return j, err
 	}
 	holding := fmt.Sprint(held.IDs[0])
 	defer func() {
@@ -132,18 +132,18 @@ func (b *Bed) submitAtHome(ctx context.Context, spec *jobfile.Job) (id string, e
 		err = errors.Join(err, e)
 	}()
 	if _, err := b.until(ctx, holding, func(j *api.Job) bool { return j.Cluster != "" }); err != nil {
-		return "", err
+		return j, err
 	}
 	ids, err := b.Client.Submit(ctx, &api.Submit{Job: *spec})
 	if err != nil {
-		return "", err
+		return j, err
 	}
-	id = fmt.Sprint(ids.IDs[0])
-	j, err := b.until(ctx, id, func(j *api.Job) bool { return j.State == core.Running || j.Over() })
+	j, err = b.until(ctx, fmt.Sprint(ids.IDs[0]), func(j *api.Job) bool { return j.State == core.Running || j.Over() })
 	if err == nil && j.State == core.Running && j.Cluster != Home {
 		err = fmt.Errorf("the job began in %s, not in %s", j.Cluster, Home)
 	}
-	return id, err
+	j.ID = ids.IDs[0]
+	return j, err
 }
 
 // until watches a job until it is as wanted.

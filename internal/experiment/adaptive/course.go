@@ -53,43 +53,32 @@ func (c *Course) Moves() []float64 {
 	return list
 }
 
-// Act is something that happens while a job runs.
-type Act struct {
+// Others are programs that begin to compute where a job began.
+type Others struct {
+	N     int           // 0: nobody comes
 	After time.Duration // since submission
-	Do    func() error
 }
 
-// Run submits a job that begins at home and writes down its life. Acts are done
-// in their order. Say, if not nil, is told the news as they come.
-func (b *Bed) Run(ctx context.Context, name string, spec *jobfile.Job, acts []Act, say func(at float64, text string)) (*Course, error) {
-	began := b.clock()
-	id, err := b.submitAtHome(ctx, spec)
-	if id == "" {
+// Run submits a job that begins at home and writes down its life, while others
+// begin to compute at home. Say, if not nil, is told what happens as it happens.
+func (b *Bed) Run(ctx context.Context, name string, spec *jobfile.Job, others Others, say func(at float64, text string)) (*Course, error) {
+	j, err := b.submitAtHome(ctx, spec)
+	if j.ID == 0 {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	id := fmt.Sprint(j.ID)
 	c := &Course{Name: name, Deadline: spec.Deadline.Seconds()}
-	acting := make(chan struct{})
-	go func() {
-		defer close(acting)
-		b.act(ctx, cancel, began, acts)
-	}()
+	if say == nil {
+		say = func(float64, string) {}
+	}
 	if err == nil {
-		err = b.Client.Watch(ctx, id, func(l *api.Live) error {
-			c.see(l, b.clock(), say)
-			return nil
-		})
+		err = b.follow(ctx, c, &j, others, say)
 	}
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		err = cause
-	}
-	cancel(nil)
-	<-acting // an act that began may have started something
 	if err != nil {
 		_, e := b.Client.Cancel(context.WithoutCancel(ctx), id)
 		return nil, errors.Join(err, e)
 	}
-	if c.Output, err = b.output(context.WithoutCancel(ctx), id); err != nil {
+	if c.Output, err = b.output(ctx, id); err != nil {
 		return nil, err
 	}
 	if code := c.Final.ExitCode; code == nil || *code != 0 {
@@ -98,19 +87,39 @@ func (b *Bed) Run(ctx context.Context, name string, spec *jobfile.Job, acts []Ac
 	return c, nil
 }
 
-// act does what is to happen while a job runs.
-func (b *Bed) act(ctx context.Context, fail context.CancelCauseFunc, began time.Time, acts []Act) {
-	for _, a := range acts {
+// follow watches a job to its end.
+func (b *Bed) follow(ctx context.Context, c *Course, j *api.Job, others Others, say func(float64, string)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	come := make(chan *Load, 1)
+	go func() {
+		defer close(come)
+		if others.N == 0 {
+			return
+		}
 		select {
-		case <-time.After(a.After - b.clock.Since(began)):
+		case <-time.After(others.After - b.clock.Since(j.Submitted.Time)):
 		case <-ctx.Done():
 			return
 		}
-		if err := a.Do(); err != nil {
-			fail(err)
+		load, err := StartLoad(b.CPU[Home], others.N)
+		if err != nil {
+			cancel(err)
 			return
 		}
+		c.LoadAt = b.clock.Since(j.Submitted.Time).Seconds()
+		say(c.LoadAt, fmt.Sprintf("%d others begin to compute in %s", others.N, Home))
+		come <- load
+	}()
+	err := b.Client.Watch(ctx, fmt.Sprint(j.ID), func(l *api.Live) error {
+		c.see(l, b.clock(), say)
+		return nil
+	})
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
 	}
+	cancel(nil)
+	return errors.Join(err, (<-come).Stop())
 }
 
 // output is a hash of what the program wrote: equal where the output is.
@@ -128,7 +137,7 @@ func (c *Course) see(l *api.Live, now time.Time, say func(float64, string)) {
 	c.Final = l.Job
 	for _, n := range l.News {
 		c.News = append(c.News, n)
-		if say != nil && worthSaying(&n) {
+		if worthSaying(&n) {
 			say(n.SinceS, n.Choice+": "+n.Why)
 		}
 	}

@@ -38,12 +38,12 @@ func DefaultDemo() Demo {
 
 // schedule is when what happens, and how the program is saved.
 type schedule struct {
-	method             string
-	loadAt, deadline   time.Duration
-	program            Program
-	argv               []string
-	needs              time.Duration // CPU time
-	alone, interrupted time.Duration // how long it would take with nobody else, and if it stays
+	method           string
+	loadAt, deadline time.Duration
+	program          Program
+	argv             []string
+	needs            time.Duration // CPU time
+	interrupted      time.Duration // how long it would take if it stays
 }
 
 // Outcome is how the two runs ended.
@@ -129,7 +129,6 @@ func (d *Demo) plan(p Program, method string, unit usage) schedule {
 	if method == "restart" {
 		s.loadAt, s.deadline = part(s.needs, 0.2), part(s.needs, 1.9)
 	}
-	s.alone = s.needs
 	s.interrupted = s.loadAt + time.Duration(1+d.Others)*(s.needs-s.loadAt)
 	return s
 }
@@ -156,22 +155,15 @@ func short(argv []string) []string {
 }
 
 // once runs the program while others begin to compute on its processor.
-func (d *Demo) once(ctx context.Context, b *Bed, name string, s schedule, adapt jobfile.Adapt) (c *Course, err error) {
+func (d *Demo) once(ctx context.Context, b *Bed, name string, s schedule, adapt jobfile.Adapt) (*Course, error) {
 	say := func(at float64, text string) { d.say("  %5.1f s  %s\n", at, text) }
 	spec := job("demo", s.argv, s.method)
 	spec.Deadline, spec.Estimate, spec.Progress, spec.Adapt = s.deadline, s.needs, s.program.Progress, adapt
-	var load *Load
-	defer func() { err = errors.Join(err, load.Stop()) }()
-	acts := []Act{{After: s.loadAt, Do: func() (err error) {
-		say(s.loadAt.Seconds(), fmt.Sprintf("%d others begin to compute in %s", d.Others, Home))
-		load, err = StartLoad(b.CPU[Home], d.Others)
-		return err
-	}}}
 	say(0, fmt.Sprintf("submitted; deadline %.1f s", s.deadline.Seconds()))
-	if c, err = b.Run(ctx, name, &spec, acts, say); err != nil {
+	c, err := b.Run(ctx, name, &spec, Others{d.Others, s.loadAt}, say)
+	if err != nil {
 		return nil, err
 	}
-	c.LoadAt = s.loadAt.Seconds()
 	say(c.Took(), fmt.Sprintf("%s in %s, %s", strings.ToLower(c.Final.State.String()), c.Final.Cluster, margin(c)))
 	return c, nil
 }

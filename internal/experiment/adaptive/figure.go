@@ -47,7 +47,7 @@ func (c *Course) endChart(top float64) plot.Chart {
 		styled(plot.NewLine("90 % band", at, early), styleBand),
 		styled(plot.NewLine("", at, late), styleBand))
 	if c.Deadline > 0 {
-		ch.Series = append(ch.Series, styled(plot.NewLine("deadline", []float64{0, took}, []float64{c.Deadline, c.Deadline}), styleDeadline))
+		ch.Lines = append(ch.Lines, plot.RefLine{Name: "deadline", Y: c.Deadline})
 	}
 	ch.Series = append(ch.Series, c.marks(top)...)
 	ch.Series = append(ch.Series, styled(plot.NewScatter("actual end", []float64{took}, []float64{took}), styleActual))
@@ -73,10 +73,10 @@ func (c *Course) leftChart() plot.Chart {
 		styled(plot.NewLine("predicted", at, left(mid)), stylePredicted),
 		styled(plot.NewLine("90 % band", at, left(early)), styleBand),
 		styled(plot.NewLine("", at, left(late)), styleBand),
-		styled(plot.NewLine("actual", []float64{0, took}, []float64{took, 0}), styleActual))
+		straight("actual", 0, took, took, 0, styleActual))
 	if c.Deadline > 0 {
 		end := min(took, c.Deadline)
-		ch.Series = append(ch.Series, styled(plot.NewLine("to the deadline", []float64{0, end}, []float64{c.Deadline, c.Deadline - end}), styleDeadline))
+		ch.Series = append(ch.Series, straight("to the deadline", 0, c.Deadline, end, c.Deadline-end, styleDeadline))
 	}
 	ch.Series = append(ch.Series, c.marks(top)...)
 	return ch
@@ -86,14 +86,14 @@ func (c *Course) leftChart() plot.Chart {
 func (c *Course) marks(top float64) []plot.Series {
 	var list []plot.Series
 	if c.LoadAt > 0 {
-		list = append(list, styled(plot.NewLine("others begin", []float64{c.LoadAt, c.LoadAt}, []float64{0, top}), styleLoad))
+		list = append(list, straight("others begin", c.LoadAt, 0, c.LoadAt, top, styleLoad))
 	}
 	for i, at := range c.Moves() {
 		name := "moved"
 		if i > 0 {
 			name = ""
 		}
-		list = append(list, styled(plot.NewLine(name, []float64{at, at}, []float64{0, top}), styleMove))
+		list = append(list, straight(name, at, 0, at, top, styleMove))
 	}
 	return list
 }
@@ -106,6 +106,18 @@ func (c *Course) predictions() (at, early, mid, late []float64) {
 		}
 	}
 	return at, early, mid, late
+}
+
+// straight is a line from one point to another; by so many points between them
+// that their markers are not drawn.
+func straight(name string, x0, y0, x1, y1 float64, style int) plot.Series {
+	const steps = 40
+	var x, y []float64
+	for i := range steps + 1 {
+		part := float64(i) / steps
+		x, y = append(x, x0+part*(x1-x0)), append(y, y0+part*(y1-y0))
+	}
+	return styled(plot.NewLine(name, x, y), style)
 }
 
 func styled(s plot.Series, style int) plot.Series {

@@ -113,6 +113,16 @@ func (p *Program) exec(ctx context.Context, size float64, cpu int) (usage, error
 	return u, nil
 }
 
+// silent is the program without its output: to carry that is work, but not that
+// of watching.
+func (p Program) silent() Program {
+	loud := p.argv
+	p.argv = func(size float64) []string {
+		return append([]string{"/bin/sh", "-c", `exec "$@" >/dev/null`, "sh"}, loud(size)...)
+	}
+	return p
+}
+
 // probe is the size of the short plain run that shows how fast the machine is.
 const probe = 1.5
 

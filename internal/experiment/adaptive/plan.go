@@ -1,0 +1,229 @@
+package adaptive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+)
+
+// Plan says what of the experiment is done, and how long it takes.
+type Plan struct {
+	Parts    string        // those of spec 20: a alone, b disturbed, c disturbed with the service, d overhead
+	Programs []string      // by name; none: all there are
+	Jobs     string        // the folder with the programs
+	Agent    []string      `json:"-"` // command of an agent; nil: this program
+	Out      io.Writer     `json:"-"` // is told what is done
+	Length   time.Duration // of a program alone
+	Sample   time.Duration // how often it is looked at in a to c
+	Repeat   int           // runs of each kind
+	Others   int           // programs that begin to compute
+	LoadAt   float64       // when, as a part of Length
+	Floor    float64       // least slack of a deadline, as a part of the mean completion time
+
+	Intervals      []time.Duration // of d
+	OverheadLength time.Duration   // of the program in d
+	OverheadRepeat int             // runs of each kind in d
+}
+
+// DefaultPlan is the experiment as the report shows it.
+func DefaultPlan() Plan {
+	return Plan{Parts: "abcd", Jobs: "examples/jobs", Length: 45 * time.Second, Sample: 500 * time.Millisecond, Repeat: 3, Others: 2, LoadAt: 1. / 3,
+		// The deadline of the paper's first experiment is what the job takes with
+		// 90 % of the processor.
+		Floor:     1. / 9,
+		Intervals: []time.Duration{100 * time.Millisecond, 2 * time.Second, 35 * time.Second, 120 * time.Second}, OverheadLength: 10 * time.Second, OverheadRepeat: 6}
+}
+
+// does says whether a part is to be done.
+func (p *Plan) does(part byte) bool { return strings.IndexByte(p.Parts, part) >= 0 }
+
+// Check complains about what cannot be done.
+func (p *Plan) Check() error {
+	for _, r := range p.Parts {
+		if !strings.ContainsRune("abcd", r) {
+			return &badinput.Error{Field: "--only", Value: string(r), Want: "parts of the experiment: a, b, c, d"}
+		}
+	}
+	if p.Parts == "" {
+		return &badinput.Error{Field: "--only", Want: "parts of the experiment: a, b, c, d"}
+	}
+	return nil
+}
+
+// Trial is what one program did.
+type Trial struct {
+	Name, Like string
+	Argv       []string
+	Steps      bool      // its progress was read from its output
+	Alone      []*Course // (a); the first without a prediction where nothing was known before
+	Without    []*Course // (b)
+	With       []*Course // (c)
+	Deadline   float64   // of (b) and (c)
+	Floored    bool      // by the least slack, not by three standard deviations
+}
+
+// Results is everything that was measured.
+type Results struct {
+	Plan    Plan
+	Machine Machine
+	Trials  []Trial
+	Costs   []Cost
+}
+
+// Measure does the experiment.
+func (p *Plan) Measure(ctx context.Context) (*Results, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	home, _, err := twoCPUs()
+	if err != nil {
+		return nil, err
+	}
+	programs, err := p.choose()
+	if err != nil {
+		return nil, err
+	}
+	r := &Results{Plan: *p, Machine: thisMachine(clock.Real())}
+	if p.does('a') || p.does('b') || p.does('c') {
+		for _, prog := range programs {
+			t, err := p.try(ctx, prog, home)
+			if err != nil {
+				return nil, err
+			}
+			r.Trials = append(r.Trials, *t)
+		}
+	}
+	if p.does('d') {
+		if r.Costs, err = p.overhead(ctx, programs[0], home); err != nil {
+			return nil, err
+		}
+	}
+	r.Machine.LoadAfter = loadAverage()
+	return r, nil
+}
+
+func (p *Plan) choose() ([]Program, error) {
+	all, err := FindPrograms(p.Jobs)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	var list []Program
+	for _, prog := range all {
+		names = append(names, prog.Name)
+		if len(p.Programs) == 0 || slices.Contains(p.Programs, prog.Name) {
+			list = append(list, prog)
+		}
+	}
+	for _, name := range p.Programs {
+		if !slices.Contains(names, name) {
+			return nil, &badinput.Error{Field: "--programs", Value: name, Want: badinput.Unknown("program", name, names)}
+		}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no program to run: %s has no burn (make examples, needs a C compiler) and there is no python3", p.Jobs)
+	}
+	return list, nil
+}
+
+func (p *Plan) say(format string, args ...any) {
+	if p.Out != nil {
+		_, _ = fmt.Fprintf(p.Out, format+"\n", args...) // it is only told
+	}
+}
+
+// try runs (a) to (c) with one program and a broker of its own, so that all that
+// it knows of the program are these runs.
+func (p *Plan) try(ctx context.Context, prog Program, home int) (t *Trial, err error) {
+	unit, err := prog.measure(ctx, home)
+	if err != nil {
+		return nil, err
+	}
+	t = &Trial{Name: prog.Name, Like: prog.Like, Argv: prog.argv(p.Length.Seconds() / unit.Wall), Steps: prog.Progress != ""}
+	b, err := NewBed(ctx, p.Agent, p.Sample)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	spec := job(prog.Name, t.Argv, "sandbox")
+	spec.Progress = prog.Progress
+	// One more: of the first nothing is known before it ends.
+	if t.Alone, err = p.runs(ctx, b, "alone", spec, p.Repeat+1, Others{}); err != nil {
+		return nil, err
+	}
+	t.due(p.Floor)
+	p.say("%s: deadline %.1f s", t.Name, t.Deadline)
+	spec.Deadline = core.Seconds(t.Deadline)
+	others := Others{p.Others, core.Seconds(p.LoadAt * p.Length.Seconds())}
+	if p.does('c') {
+		if t.With, err = p.runs(ctx, b, "with the service", spec, p.Repeat, others); err != nil {
+			return nil, err
+		}
+	}
+	if p.does('b') {
+		spec.Adapt = jobfile.AdaptOff
+		if t.Without, err = p.runs(ctx, b, "without the service", spec, p.Repeat, others); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// runs runs a job several times.
+func (p *Plan) runs(ctx context.Context, b *Bed, how string, spec jobfile.Job, n int, others Others) ([]*Course, error) {
+	var list []*Course
+	for i := range n {
+		c, err := b.Run(ctx, spec.Name+", "+how, &spec, others, nil)
+		if err != nil {
+			return nil, err
+		}
+		ended := ""
+		if c.Deadline > 0 {
+			ended = ", " + margin(c)
+		}
+		p.say("%s %s, run %d of %d: %.1f s, %d moves%s", spec.Name, how, i+1, n, c.Took(), len(c.Moves()), ended)
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// due sets the deadline as the paper does: three standard deviations above the
+// mean completion time. A spread of about zero leaves no time to move anything
+// anywhere, so there is a least slack.
+func (t *Trial) due(floor float64) {
+	s := t.alone()
+	slack := 3 * s.Sd
+	t.Floored = slack < floor*s.Mean
+	t.Deadline = s.Mean + max(slack, floor*s.Mean)
+}
+
+// alone is how long the undisturbed runs took.
+func (t *Trial) alone() spread { return tookOf(t.Alone) }
+
+func tookOf(list []*Course) spread {
+	var took []float64
+	for _, c := range list {
+		took = append(took, c.Took())
+	}
+	return spreadOf(took)
+}
+
+// met counts the runs that ended in time.
+func met(list []*Course) int {
+	n := 0
+	for _, c := range list {
+		if c.Met() {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,258 @@
+package adaptive
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Verdict is something that the paper says, or that must hold, with what we saw.
+type Verdict struct {
+	Name  string // short, for tests and JSON
+	Where string // part of the experiment
+	Says  string
+	Rule  string // how it is checked
+	Saw   string
+	Holds bool
+}
+
+// findings puts what was seen into one sentence and remembers whether all of it
+// was as it should be.
+type findings struct {
+	saw   []string
+	wrong bool
+}
+
+func (f *findings) add(ok bool, format string, args ...any) {
+	f.saw = append(f.saw, fmt.Sprintf(format, args...))
+	f.wrong = f.wrong || !ok
+}
+
+// Check evaluates every statement on which something was measured.
+func (r *Results) Check() []Verdict {
+	var list []Verdict
+	add := func(v Verdict, check func(f *findings)) {
+		var f findings
+		check(&f)
+		if len(f.saw) == 0 {
+			return
+		}
+		v.Holds, v.Saw = !f.wrong, strings.Join(f.saw, "; ")
+		list = append(list, v)
+	}
+	add(Verdict{Name: "accurate", Where: "a", Says: "alone, the predicted remaining time matches the actual one",
+		Rule: fmt.Sprintf("median error from one third of the run on below %.0f %%", 100*mostError)}, r.accurate)
+	add(Verdict{Name: "missed", Where: "b", Says: "disturbed and without the service the job ends far behind its deadline",
+		Rule: "every run misses it"}, r.missed)
+	add(Verdict{Name: "met", Where: "c", Says: "with the service the deadline is met (the paper: XTO yes, π no, by the time of the transfer)",
+		Rule: "every run meets it"}, r.met)
+	add(Verdict{Name: "earlier", Where: "c", Says: "the job ends much earlier than without the service",
+		Rule: "the slowest run with it against the fastest without"}, r.earlier)
+	add(Verdict{Name: "quick", Where: "c", Says: "the prediction quickly adjusts to the degradation",
+		Rule: "moved within ten samples, the paper's N, after the others began"}, r.quick)
+	add(Verdict{Name: "same", Where: "a–c", Says: "the program does not notice",
+		Rule: "the output of every run is the same, byte for byte"}, r.same)
+	add(Verdict{Name: "overhead", Where: "d", Says: "the overhead is within the noise, at every interval",
+		Rule: fmt.Sprintf("completion time within ±%.0f %% (the paper's interval) of the plain one", 100*paperNoise)}, r.noise)
+	add(Verdict{Name: "watching", Where: "d", Says: "watching costs almost nothing",
+		Rule: fmt.Sprintf("below %.1f %% of a processor at the default interval of 2 s", 100*mostWatching)}, r.watching)
+	return list
+}
+
+func (r *Results) accurate(f *findings) {
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		if errs := errorsOf(t.Alone); len(errs) > 0 {
+			m := median(errs)
+			f.add(m < mostError, "%s %.1f %%", t.Name, 100*m)
+		}
+	}
+}
+
+func (r *Results) missed(f *findings) {
+	for i := range r.Trials {
+		if t := &r.Trials[i]; len(t.Without) > 0 {
+			n := len(t.Without) - met(t.Without)
+			f.add(n == len(t.Without), "%s %d of %d missed, mean %.1f s against %.1f s", t.Name, n, len(t.Without), tookOf(t.Without).Mean, t.Deadline)
+		}
+	}
+}
+
+func (r *Results) met(f *findings) {
+	for i := range r.Trials {
+		if t := &r.Trials[i]; len(t.With) > 0 {
+			n := met(t.With)
+			f.add(n == len(t.With), "%s %d of %d met, mean %.1f s against %.1f s", t.Name, n, len(t.With), tookOf(t.With).Mean, t.Deadline)
+		}
+	}
+}
+
+func (r *Results) earlier(f *findings) {
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		if len(t.With) == 0 || len(t.Without) == 0 {
+			continue
+		}
+		slowest, fastest := t.With[0].Took(), t.Without[0].Took()
+		for _, c := range t.With {
+			slowest = max(slowest, c.Took())
+		}
+		for _, c := range t.Without {
+			fastest = min(fastest, c.Took())
+		}
+		f.add(slowest < fastest, "%s %.1f s and %.1f s", t.Name, slowest, fastest)
+	}
+}
+
+func (r *Results) quick(f *findings) {
+	const samples = 10
+	for i := range r.Trials {
+		if t := &r.Trials[i]; len(t.With) > 0 {
+			waits := reactions(t.With)
+			worst := 0.0
+			for _, w := range waits {
+				worst = max(worst, w)
+			}
+			all := len(waits) == len(t.With)
+			f.add(all && worst <= samples*r.Plan.Sample.Seconds(), "%s after %.1f s at most", t.Name, worst)
+			if !all {
+				f.add(false, "%d runs not moved", len(t.With)-len(waits))
+			}
+		}
+	}
+}
+
+// reactions lists how long after the others began the jobs were moved.
+func reactions(list []*Course) []float64 {
+	var waits []float64
+	for _, c := range list {
+		for _, at := range c.Moves() {
+			if at >= c.LoadAt {
+				waits = append(waits, at-c.LoadAt)
+				break
+			}
+		}
+	}
+	return waits
+}
+
+func (r *Results) same(f *findings) {
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		seen := map[string]int{}
+		runs, moves := 0, 0
+		for _, list := range [][]*Course{t.Alone, t.Without, t.With} {
+			for _, c := range list {
+				seen[c.Output]++
+				runs++
+				moves += len(c.Moves())
+			}
+		}
+		f.add(len(seen) == 1, "%s: %d runs with %d moves, %d different outputs", t.Name, runs, moves, len(seen))
+	}
+}
+
+func (r *Results) noise(f *findings) {
+	for _, k := range r.kinds() {
+		if k.every > 0 && !k.sandbox {
+			s := r.against(k)
+			f.add(s.Mean > 1-paperNoise && s.Mean < 1+paperNoise, "%s %+.2f ± %.2f %%", k, 100*(s.Mean-1), 100*s.half())
+		}
+	}
+}
+
+func (r *Results) watching(f *findings) {
+	for _, k := range r.kinds() {
+		if k.every == 2*time.Second && !k.sandbox {
+			s := spreadOf(r.each(k, func(c Cost) float64 { return c.Watch }))
+			f.add(s.Mean < mostWatching, "%.4f %%", 100*s.Mean)
+		}
+	}
+}
+
+// Count is how many statements hold.
+func Count(list []Verdict) (holds, all int) {
+	for _, v := range list {
+		if v.Holds {
+			holds++
+		}
+	}
+	return holds, len(list)
+}
+
+func errorsOf(list []*Course) []float64 {
+	var errs []float64
+	for _, c := range list {
+		errs = append(errs, c.Errors()...)
+	}
+	return errs
+}
+
+func bandsOf(list []*Course) (held, all int) {
+	for _, c := range list {
+		h, n := c.Bands()
+		held, all = held+h, all+n
+	}
+	return held, all
+}
+
+// kind is one way in which the program of (d) was run.
+type kind struct {
+	every   time.Duration
+	sandbox bool
+}
+
+func (k kind) String() string {
+	switch {
+	case k.every == 0:
+		return "plain exec"
+	case k.sandbox:
+		return fmt.Sprintf("sandbox, every %s", shortDuration(k.every))
+	}
+	return "every " + shortDuration(k.every)
+}
+
+func shortDuration(d time.Duration) string { return fmt.Sprintf("%g s", d.Seconds()) }
+
+// kinds lists them in the order in which they were run.
+func (r *Results) kinds() []kind {
+	var list []kind
+	seen := map[kind]bool{}
+	for _, c := range r.Costs {
+		k := kind{c.Every, c.Sandbox}
+		if !seen[k] {
+			seen[k] = true
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// each lists something of all runs of a kind.
+func (r *Results) each(k kind, of func(Cost) float64) []float64 {
+	var list []float64
+	for _, c := range r.Costs {
+		if c.Every == k.every && c.Sandbox == k.sandbox {
+			list = append(list, of(c))
+		}
+	}
+	return list
+}
+
+// against is the completion times of a kind as parts of the plain one of the
+// same round.
+func (r *Results) against(k kind) spread {
+	plain := map[int]float64{}
+	for _, c := range r.Costs {
+		if c.Every == 0 {
+			plain[c.Round] = c.Wall
+		}
+	}
+	var ratios []float64
+	for _, c := range r.Costs {
+		if c.Every == k.every && c.Sandbox == k.sandbox && plain[c.Round] > 0 {
+			ratios = append(ratios, c.Wall/plain[c.Round])
+		}
+	}
+	return spreadOf(ratios)
+}
