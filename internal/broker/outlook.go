@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -176,12 +177,37 @@ func (b *Broker) Quote(ctx context.Context, spec *jobfile.Job) ([]Quote, error) 
 		return nil, err
 	}
 	need, why := b.need(ctx, spec)
+	if !need.Known() {
+		if need, err = b.guess(ctx); err != nil {
+			return nil, err
+		}
+		why += fmt.Sprintf(". This is a guess from what programs need in general: half of them less than %s s", span(need.Median()))
+	}
 	list := b.quotes(ctx, spec, allowed, need)
 	for i := range list {
 		list[i].Reason += "; " + why
 	}
 	return list, nil
 }
+
+// guess is what a program needs of which nothing is known: as much as others did,
+// give or take a lot. It is good enough for a quote, not for moving a job.
+func (b *Broker) guess(ctx context.Context) (predict.Dist, error) {
+	const usual, wide = 60, 2 // seconds; standard deviation of the logarithm
+	runs, err := b.opt.Store.Runs(ctx, store.Past{Limit: recent})
+	if err != nil {
+		return predict.Dist{}, err
+	}
+	sum, n := math.Log(usual), 1.0
+	for i := range runs {
+		if runs[i].Need > 0 {
+			sum, n = sum+math.Log(runs[i].Need), n+1
+		}
+	}
+	return predict.LogNormal(math.Exp(sum/n), wide), nil
+}
+
+func span(seconds float64) string { return strconv.FormatFloat(seconds, 'g', 2, 64) }
 
 func (b *Broker) quotes(ctx context.Context, spec *jobfile.Job, allowed []core.ClusterID, need predict.Dist) []Quote {
 	var list []Quote

@@ -34,7 +34,7 @@ func Speed(ctx context.Context, cpu int, cache string) (float64, error) {
 	if cache == "" {
 		return Measure(ctx, cpu)
 	}
-	key := model(cpu)
+	key := Model(cpu)
 	known := readCache(cache)
 	was := known[key]
 	if was.Measured >= enough && was.Speed > 0 {
@@ -83,9 +83,9 @@ func writeCache(path string, known map[string]entry) error {
 	return err
 }
 
-// model names what a measurement is valid for: this kind of CPU, with this
+// Model names what a measurement is valid for: this kind of CPU, with this
 // microcode, for the work as this compiler made it.
-func model(cpu int) string {
+func Model(cpu int) string {
 	data, _ := os.ReadFile("/proc/cpuinfo") // without it all CPUs are alike
 	return fmt.Sprintf("%s; %s; work %d", parseModel(data, max(0, cpu)), runtime.Version(), version)
 }

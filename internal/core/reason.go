@@ -79,6 +79,7 @@ const (
 	WellHere
 	NowhereToGo
 	Aimed
+	FastestHere
 	CouldNotSave
 	numReasons
 )
@@ -144,6 +145,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	NobodyCan:         {"nobody-can", "nobody can meet its deadline: it ends in about %[1]s s here and, with the move, in about %[2]s s at best elsewhere"},
 	WellHere:          {"well-here", "the chance of meeting its deadline is %[1]s here, enough"},
 	NowhereToGo:       {"nowhere-to-go", "the chance of meeting its deadline is %[1]s here, and no other cluster has room for it"},
+	FastestHere:       {"fastest-here", "nothing is known of how long it takes; a newcomer computes fastest here: at %[1]s of the reference speed"},
 	Aimed:             {"aimed", "where it was decided to move it"},
 	CouldNotSave:      {"could-not-save", "could not be saved, and runs on"},
 	NoRoomInAll:       {"no-room-in-all", "needs %[1]s processors in all clusters together, %[2]s are free"},

@@ -23,12 +23,14 @@ func clusters(ctx context.Context, o Options, cfg *config.Config) ([]broker.Clus
 	}
 	var list []broker.Cluster
 	var closers []io.Closer
+	measured, err := speeds(ctx, o, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, c := range cfg.Clusters {
 		speed := c.Speed
 		if speed == 0 {
-			if speed, err = calibrate.Speed(ctx, c.CPUs[0], filepath.Join(o.State, "speed.json")); err != nil {
-				return nil, closers, complain(c.Name, err)
-			}
+			speed = measured[calibrate.Model(c.CPUs[0])]
 		}
 		d, err := local.New(local.Options{Cluster: c.Name, Dir: filepath.Join(o.State, "clusters", c.Name), Agent: o.Agent,
 			CPUs: c.CPUs, Slots: c.Slots, Quota: c.Quota, Memory: c.Memory, Nice: c.Nice, Sample: cfg.Sample, Log: o.Log})
@@ -43,6 +45,24 @@ func clusters(ctx context.Context, o Options, cfg *config.Config) ([]broker.Clus
 			Hosts: []world.HostSpec{{Procs: c.Slots, Speed: speed, Memory: c.Memory}}})
 	}
 	return list, closers, nil
+}
+
+// speeds measures the models of CPUs whose speed the settings do not say. All of
+// one model are equally fast, whatever disturbed the measurement of one.
+func speeds(ctx context.Context, o Options, cfg *config.Config) (map[string]float64, error) {
+	list := map[string]float64{}
+	for _, c := range cfg.Clusters {
+		if c.Speed != 0 {
+			continue
+		}
+		speed, err := calibrate.Speed(ctx, c.CPUs[0], filepath.Join(o.State, "speed.json"))
+		if err != nil {
+			return nil, complain(c.Name, err)
+		}
+		model := calibrate.Model(c.CPUs[0])
+		list[model] = max(list[model], speed)
+	}
+	return list, nil
 }
 
 // methods lists the checkpoint methods that work on this machine.

@@ -59,6 +59,9 @@ func bestChance(s spot) (score, core.Reason, bool) {
 		run *= j.Scaling().Relative(s.comp.Min) / j.Scaling().Relative(size)
 	}
 	end := s.queueWait(run) + transfer.Seconds() + run
+	if s.job.Estimate == 0 {
+		return score{0, 0, -end, pace, float64(s.idle())}, core.Reason{Code: core.FastestHere, A: pace}, true
+	}
 	if s.job.Deadline == 0 {
 		return score{-end, -run * float64(size), pace, float64(s.idle())}, core.Reason{Code: core.EarliestEnd, A: end}, true
 	}
