@@ -141,9 +141,25 @@ func (p *preparation) fromTheBeginning(ctx context.Context) (*started, error) {
 		return nil, err
 	}
 	if err := p.launch(ctx, s, ""); err != nil {
+		if p.mayDoWithout(ctx, s, err) {
+			return p.fromTheBeginning(ctx)
+		}
 		return nil, err
 	}
 	return s, nil
+}
+
+// mayDoWithout says whether a sandbox that did not start, and that nobody asked
+// for, is to be done without.
+func (p *preparation) mayDoWithout(ctx context.Context, s *started, err error) bool {
+	m := p.attempt.Spec.Checkpoint.Method
+	if o := new(outcome); ctx.Err() != nil || s.choice.method != methodSandbox || m == methodSandbox ||
+		errors.As(err, &o) && o.message.Kind == wire.Ended {
+		return false
+	}
+	p.plain = true
+	p.tell(func(l *life) { l.note("method", methodRestart, "the sandbox did not start: "+err.Error(), nil) })
+	return true
 }
 
 // open opens the pipes of a program whose output begins at these offsets.
@@ -216,10 +232,11 @@ func (p *preparation) pick() (choice, error) {
 	if p.plain {
 		return choice{method: methodRestart, why: "the sandbox was tried and is not for this program"}, nil
 	}
-	if w.method == methodSandbox || w.method == methodAuto || w.method == "" {
+	w.noBox = func() string {
 		if _, err := p.around.methods(methodSandbox); err != nil {
-			w.noBox = err.Error()
+			return err.Error()
 		}
+		return ""
 	}
 	return choose(w)
 }

@@ -31,7 +31,7 @@ type wish struct {
 	signal  string // the job says the program saves itself when it gets this
 	files   []string
 	cost    float64       // of the sandbox for this program, 0 if not known
-	noBox   string        // why there is no sandbox here; "" if there is one
+	noBox   func() string // why there is no sandbox here; "" if there is one; takes a moment
 	due     bool          // the job has a deadline and may be moved to keep it
 	predict bool          // its end can be predicted: its need is known, or it reports progress
 	expect  time.Duration // it will probably run that long here; 0 if not known
@@ -55,8 +55,8 @@ func choose(w wish) (choice, error) {
 	case methodAuto, "":
 		return choosing(w), nil
 	case methodSandbox:
-		if w.noBox != "" {
-			return choice{}, fmt.Errorf("the job wants checkpoint method sandbox, which cannot be used here: %s", w.noBox)
+		if why := w.noBox(); why != "" {
+			return choice{}, fmt.Errorf("the job wants checkpoint method sandbox, which cannot be used here: %s", why)
 		}
 	case methodSignal:
 		if w.signal == "" {
@@ -70,30 +70,35 @@ func choose(w wish) (choice, error) {
 }
 
 func choosing(w wish) choice {
-	from0 := func(why string) choice { return choice{method: methodRestart, why: why} }
+	from0 := func(format string, args ...any) choice {
+		return choice{method: methodRestart, why: fmt.Sprintf(format, args...)}
+	}
+	boxed := choice{method: methodSandbox}
 	switch {
 	case w.signal != "":
 		return choice{method: methodSignal, why: "the job says that the program saves itself on SIG" + w.signal}
 	case len(w.files) > 0:
 		return choice{method: methodExit85, why: "the job names the files in which the program saves itself"}
-	case w.noBox != "":
-		return from0("the program has no checkpoint of its own and there is no sandbox here: " + w.noBox)
 	case w.expect > 0 && w.expect < worthMoving:
-		return from0(fmt.Sprintf("it will run about %s: starting again costs less than saving", round(w.expect)))
+		return from0("it will run about %s: starting again costs less than saving", round(w.expect))
 	case w.cost > acceptable:
-		return from0(fmt.Sprintf("in the sandbox this program takes %.2f times as long, more than %.2f times", w.cost, acceptable))
+		return from0("in the sandbox this program takes %.2f times as long, more than %.2f times", w.cost, acceptable)
 	case w.cost > 0 && (w.due || w.expect == 0 || w.expect >= worthSaving):
-		return choice{method: methodSandbox, why: fmt.Sprintf("in the sandbox this program takes %.2f times as long, at most %.2f times", max(w.cost, 1), acceptable)}
+		boxed.why = fmt.Sprintf("in the sandbox this program takes %.2f times as long, not more than %.2f times", max(w.cost, 1), acceptable)
 	case w.cost > 0:
-		return from0(fmt.Sprintf("no deadline, and it will run about %s: starting again is cheap enough", round(w.expect)))
+		return from0("no deadline, and it will run about %s: starting again is cheap enough", round(w.expect))
 	case w.due && w.predict:
-		return choice{method: methodSandbox, trial: true,
-			why: "it has a deadline and may have to be moved; what the sandbox costs this program is measured now"}
+		boxed.trial = true
+		boxed.why = "it has a deadline and may have to be moved; what the sandbox costs this program is measured while it runs"
 	case w.due:
 		return from0("nothing is known yet of how long this program takes, so nothing could tell when to move it; this run is measured")
 	default:
 		return from0("what the sandbox costs this program is not known; this run is measured")
 	}
+	if why := w.noBox(); why != "" {
+		return from0("the program has no checkpoint of its own and there is no sandbox here: %s", why)
+	}
+	return boxed
 }
 
 func round(d time.Duration) time.Duration {

@@ -50,6 +50,9 @@ func testAround(signals <-chan os.Signal) *around {
 		methods: testMethods, depot: depotOf, signals: signals,
 		usage:        func(mark string) proctree.Usage { return proctree.Of(mark).Usage() },
 		kill:         proctree.KillLeftovers,
+		sentry:       sentryTime,
+		spent:        spentByChildren,
+		adopt:        func(mark string, pid int) error { return proctree.Of(mark).Adopt(pid) },
 		spoolSegment: 32 << 10, spoolLimit: 1 << 20,
 		firstTry: time.Millisecond, longestTry: 20 * time.Millisecond, grace: 10 * time.Second,
 	}

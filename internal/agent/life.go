@@ -26,6 +26,9 @@ type around struct {
 	depot   func(socket string) warehouse                       // of the broker
 	usage   func(mark string) proctree.Usage                    // of all processes of the attempt
 	kill    func(ctx context.Context, mark string) (int, error) // what an earlier agent left
+	adopt   func(mark string, pid int) error                    // count a process that the method started as the attempt's
+	sentry  func(supervisor int) (time.Duration, bool)          // processor time of a sandbox's own processes
+	spent   func() spent                                        // by all processes that were waited for
 	signals <-chan os.Signal                                    // the machine stops
 
 	spoolLimit, spoolSegment int64
@@ -77,6 +80,10 @@ type life struct {
 	verdict *wire.Message   // how it ends if it ends now: we ended it
 	ranOnce bool            // it began to run, at least once
 	before  before
+
+	trial     *trial
+	retry     bool // begin again without the sandbox when the program is gone
+	boxFailed bool // the program failed in the sandbox
 
 	watch   *watching
 	sampler *time.Ticker

@@ -34,9 +34,12 @@ func Main(dir string) int {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGPIPE)
 	ar := &around{
 		clock: clock.Real(), log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		methods: methodsHere(), depot: depotOf, signals: leave,
+		methods: methodsHere, depot: depotOf, signals: leave,
 		usage:        func(mark string) proctree.Usage { return proctree.Of(mark).Usage() },
 		kill:         proctree.KillLeftovers,
+		sentry:       sentryTime,
+		spent:        spentByChildren,
+		adopt:        func(mark string, pid int) error { return proctree.Of(mark).Adopt(pid) },
 		spoolSegment: 1 << 20, spoolLimit: 256 << 20,
 		firstTry: 50 * time.Millisecond, longestTry: time.Second, grace: 20 * time.Second,
 	}

@@ -1,12 +1,35 @@
 package agent
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/checkpoint/native"
+	"github.com/godwit-hpc/godwit/internal/checkpoint/sandbox"
 )
 
+// toProbe is how long it may take to find out whether there is a sandbox here.
+const toProbe = 20 * time.Second
+
 // methodsHere are the checkpoint methods of this machine.
-func methodsHere() func(name string) (checkpoint.Method, error) {
-	return func(string) (checkpoint.Method, error) { return nil, errors.ErrUnsupported }
+func methodsHere(name string) (checkpoint.Method, error) {
+	switch name {
+	case methodRestart:
+		return native.Restart(native.Options{}), nil
+	case methodSignal:
+		return native.Signal(native.Options{}), nil
+	case methodExit85:
+		return native.Exit85(native.Options{}), nil
+	case methodSandbox:
+		ctx, cancel := context.WithTimeout(context.Background(), toProbe)
+		defer cancel()
+		if ok, why := sandbox.Available(ctx); !ok {
+			return nil, errors.New(why)
+		}
+		return sandbox.Method{}, nil
+	}
+	return nil, fmt.Errorf("there is no checkpoint method %q", name)
 }

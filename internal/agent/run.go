@@ -71,10 +71,9 @@ func (l *life) began(s *started, err error) {
 	if s.saved != nil {
 		l.before.id, l.restored = s.saved.Work, l.now()
 	}
-	l.watch = l.newWatching(s)
 	l.takeOver(s)
 	v := wire.Vitals{Wall: l.now().Seconds(), Done: -1, Chance: -1, Method: s.choice.method}
-	l.outbox.held = false
+	l.outbox.held = s.choice.trial
 	l.outbox.say(wire.Message{Kind: wire.Running, Method: s.choice.method, Why: s.choice.why, Saved: s.saved, State: &v})
 	if s.saved == nil {
 		l.note("method", s.choice.method, s.choice.why, nil)
@@ -84,6 +83,14 @@ func (l *life) began(s *started, err error) {
 // takeOver makes the program ours, also when it was started again from an image.
 func (l *life) takeOver(s *started) {
 	l.program, l.done, l.self = s, s.run.Done(), nil
+	if s.choice.method == methodSandbox {
+		if err := l.around.adopt(l.attempt.Mark, s.run.Root()); err != nil {
+			l.around.log.Warn("the sandbox is not measured", "error", err) // it may have ended already
+		}
+	}
+	if l.watch == nil {
+		l.watch, l.trial = l.newWatching(s), l.newTrial(s)
+	}
 	l.saver = l.newSaver(s)
 	if ss, ok := s.run.(checkpoint.SelfSaver); ok {
 		l.self = ss.SelfSaved()
@@ -112,11 +119,18 @@ func (l *life) onDone() {
 		return // who saves it tells when that is safe
 	}
 	l.program.pipes.finish()
+	failed := l.failedInBox(r)
 	l.gone()
 	if l.save != nil {
 		l.save.cancel(errKilled)
 	}
 	switch {
+	case l.retry && l.verdict == nil && l.stopping == nil:
+		l.again()
+	case failed:
+		l.boxFailed = true
+		l.note("method", methodRestart, "it failed in the sandbox ("+howItEnded(r)+"), which may lack what it needs, as a network; it is started again without", nil)
+		l.again()
 	case l.verdict != nil:
 		l.finish(*l.verdict)
 	case r.Lost:

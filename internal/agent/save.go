@@ -77,8 +77,8 @@ func (l *life) tooSoon() bool {
 // planSave sets the timer for the next save.
 func (l *life) planSave() {
 	stopTimer(&l.dueSave)
-	if l.self != nil || l.program.choice.method == methodRestart {
-		return // it saves itself, or cannot be saved
+	if l.self != nil && l.attempt.Spec.Checkpoint.Signal == "" || l.program.choice.method == methodRestart {
+		return // it saves itself when it likes, or cannot be saved
 	}
 	if wait, ok := l.saving.next(); ok {
 		l.dueSave = time.NewTimer(wait)
@@ -111,13 +111,17 @@ func (l *life) beginSave(o saveOrder, within time.Duration) {
 		if saved != nil {
 			saved.At = at
 		}
-		return func() { l.onSaved(o, saved, err) }, nil
+		return func() {
+			l.save = nil
+			if l.saver == s { // else it was another program's
+				l.onSaved(o, saved, err)
+			}
+		}, nil
 	})
 }
 
 // onSaved is told when a save is over.
 func (l *life) onSaved(o saveOrder, saved *wire.Saved, err error) {
-	l.save = nil
 	if l.phase != running {
 		return // it ended by itself meanwhile
 	}

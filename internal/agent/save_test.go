@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -214,9 +215,10 @@ func (f fullDepot) Missing(_ context.Context, ids []depot.ID) ([]depot.ID, error
 
 func TestAProgramIsStartedAgainWhereItWasIfItsImageCannotBeBroughtAway(t *testing.T) {
 	h := newSteps(t, 100, "2ms")
-	full := true
+	var full atomic.Bool
+	full.Store(true)
 	h.around.depot = func(socket string) warehouse {
-		if full {
+		if full.Load() {
 			return fullDepot{depotOf(socket)}
 		}
 		return depotOf(socket)
@@ -231,7 +233,7 @@ func TestAProgramIsStartedAgainWhereItWasIfItsImageCannotBeBroughtAway(t *testin
 	if m := h.await(wire.StaysOn); !strings.Contains(m.Why, "no space left") {
 		t.Errorf("told %+v", m)
 	}
-	full = false
+	full.Store(false)
 	h.wait()
 	h.wantSteps(100)
 }

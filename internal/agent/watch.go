@@ -105,6 +105,7 @@ func (l *life) newWatching(s *started) *watching {
 func (l *life) onSample() {
 	l.checkFence()
 	l.sense()
+	l.judge()
 	l.tellChange()
 	l.askIfInDanger()
 }
@@ -194,6 +195,7 @@ func (l *life) vitals() wire.Vitals {
 		CPU: w.last.CPU.Seconds(), Used: w.from.total(w.last.CPU), Wall: l.now().Seconds(),
 		Memory: w.last.Memory, Read: w.last.Read, Written: w.last.Written,
 		Done: -1, Chance: w.chance, Model: w.forecast.Model(), Method: w.method, SaveCost: l.saveCost().Seconds(),
+		SandboxCost: l.sandboxCost(),
 	}
 	v.Share, v.Mean = w.forecast.Share()
 	if d, ok := w.forecast.Remaining(); ok {
