@@ -51,7 +51,7 @@ func (a *app) printStory(j *api.Job, list []api.Decision) error {
 	width := min(a.width(), storyWidth)
 	for i := range list {
 		d := &list[i]
-		at := fmt.Sprintf("%10s  ", "+"+duration(d.SinceS))
+		at := fmt.Sprintf("%12s  ", "+"+duration(d.SinceS))
 		indent := strings.Repeat(" ", len(at))
 		room := max(minLast, width-len(at))
 		for n, line := range wrap(headline(d), room) {

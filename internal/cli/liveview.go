@@ -26,7 +26,8 @@ type liveView struct {
 	width  func() int
 
 	job    *api.Job
-	leaves bool // told to end
+	told   string // the last news
+	leaves bool   // told to end
 }
 
 func (a *app) newLiveView(id string) *liveView {
@@ -56,7 +57,9 @@ func (v *liveView) stderr(w io.Writer) io.Writer { return v.screen.Share(w) }
 func (v *liveView) see(live *api.Live) {
 	v.job = &live.Job
 	for _, d := range live.News {
-		if d.News {
+		// What is decided again and again is told once.
+		if what := d.Kind + " " + d.Choice; d.News && what != v.told {
+			v.told = what
 			v.say("job " + v.id + ": " + sentence(d.Choice, d.Why))
 		}
 	}

@@ -44,7 +44,7 @@ func TestTheLinesSayWhereHowFarWhenAndHowLikely(t *testing.T) {
 		{func(*api.Job) {}, 40, false, "job 7 pi  running on left  42 % done  …\n  ends 12:00:30 (12:00:25 to 12:00:41)…"},
 		{func(*api.Job) {}, 120, true, "job 7 pi  running on left  42 % done  12 s  CPU 98 %\n" +
 			"  ends 12:00:30 (12:00:25 to 12:00:41)  deadline 12:01:00, in time \x1b[32m97 %\x1b[0m  2 checkpoints  1 move"},
-		{func(j *api.Job) { *j.PDeadline = 0.2 }, 86, true, "job 7 pi  running on left  42 % done  12 s  CPU 98 %\n" +
+		{func(j *api.Job) { *j.PDeadline = 0.2 }, 84, true, "job 7 pi  running on left  42 % done  12 s  CPU 98 %\n" +
 			"  ends 12:00:30 (12:00:25 to 12:00:41)  deadline 12:01:00, in time \x1b[31m20 %\x1b[0m  2 checkpo…"},
 		{func(j *api.Job) {
 			j.PredictedEnd, j.Progress, j.Deadline, j.Migrations, j.Checkpoints = nil, nil, nil, 0, 0
@@ -67,6 +67,7 @@ func TestWithoutATerminalOnlyWhatMattersIsSaid(t *testing.T) {
 	v := a.newLiveView("7")
 	v.see(&api.Live{Job: *runningJob(), News: []api.Decision{{Choice: "placed on left", Why: "best chance"}}})
 	v.see(&api.Live{Job: *runningJob(), News: []api.Decision{{Choice: "moved to right", Why: "the chance\nfell", News: true}}})
+	v.see(&api.Live{Job: *runningJob(), News: []api.Decision{{Choice: "moved to right", Why: "still", News: true}}})
 	v.again()
 	v.close()
 	if got := msg.String(); got != "godwit: job 7: moved to right: the chance fell\n" {
@@ -114,7 +115,7 @@ func TestTheStoryOfAJobIsReadable(t *testing.T) {
 	j.State, j.Ended, j.ExitCode, j.DeadlineMet = core.Done, at(20), ptr(0), ptr(true)
 	err := a.printStory(j, []api.Decision{
 		{SinceS: 0.0021, Kind: "place", Choice: "cluster left", Why: "best chance of meeting its deadline: 0.99; expected to end after 28.3 s",
-			Inputs: map[string]any{"wait_s": 0.0, "p_deadline": 0.991, "idle": 2.0, "speed": 1.25}},
+			Inputs: map[string]any{"wait_s": 0.0, "p_deadline": 0.991, "idle": 2.0, "speed": 1.25, "share": 0.97}},
 		{SinceS: 12.34, Kind: "decide", Choice: "move to right",
 			Why: "the chance of meeting the deadline is 41 % here and 97 % there, and the program can be saved in less than the time that is to be gained"},
 		{SinceS: 33, Kind: "end", Choice: "DONE"},
@@ -123,13 +124,13 @@ func TestTheStoryOfAJobIsReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `job 7 pi: done on left, exit code 0, 40.0 s before its deadline
-  +2.10 ms  placed: cluster left
-              best chance of meeting its deadline: 0.99; expected to end after 28.3 s
-              with idle 2, P(deadline) 99 %, speed 1.25, wait 0 s
-   +12.3 s  decision: move to right
-              the chance of meeting the deadline is 41 % here and 97 % there, and the program can be
-              saved in less than the time that is to be gained
-   +33.0 s  ended: DONE
+    +2.10 ms  placed: cluster left
+                best chance of meeting its deadline: 0.99; expected to end after 28.3 s
+                with idle 2, P(deadline) 99 %, share 97 %, speed 1.25, wait 0 s
+     +12.3 s  decision: move to right
+                the chance of meeting the deadline is 41 % here and 97 % there, and the program can
+                be saved in less than the time that is to be gained
+     +33.0 s  ended: DONE
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)

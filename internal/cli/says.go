@@ -89,10 +89,17 @@ func numbersText(inputs map[string]any) string {
 	sort.Strings(names)
 	parts := make([]string, len(names))
 	for i, name := range names {
-		parts[i] = numberText(name, inputs[name])
+		parts[i] = strings.ReplaceAll(numberText(name, inputs[name]), " ", hold)
 	}
 	return strings.Join(parts, ", ")
 }
+
+// hold is a space at which a line is not broken, so that numbers keep their names
+// and units. wrap makes a space of it again.
+const hold = "\ue000"
+
+// parts are the numbers that are parts of something, told in per cent.
+var parts = map[string]bool{"chance": true, "share": true, "mean_share": true, "progress": true, "done": true, "confidence": true}
 
 // numberText is one of them; a name that ends in _s is a time in seconds, one that
 // begins with p_ a chance.
@@ -105,6 +112,8 @@ func numberText(name string, value any) string {
 			return label + " " + duration(x)
 		case strings.HasPrefix(name, "p_"):
 			return "P(" + strings.ReplaceAll(name[2:], "_", " ") + ") " + chanceText(&x)
+		case parts[name]:
+			return label + " " + chanceText(&x)
 		case x == math.Trunc(x) && math.Abs(x) < 1e15:
 			return label + " " + progress.Thousands(int64(x))
 		}

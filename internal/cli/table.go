@@ -83,7 +83,11 @@ func wrap(text string, width int) []string {
 			lines, line = append(lines, line), word
 		}
 	}
-	return append(lines, line)
+	lines = append(lines, line)
+	for i := range lines {
+		lines[i] = strings.ReplaceAll(lines[i], hold, " ")
+	}
+	return lines
 }
 
 // wide is where lines end when nobody says how wide the terminal is: programs and
