@@ -43,6 +43,7 @@ $(BUILD)/godwit-sandbox: $(wildcard sandbox/*.go) sandbox/go.mod sandbox/go.sum
 # One after the other even under -j, so that the output reads in order and the
 # first failure is the last thing printed.
 test: ## everything CI runs: check, then tests, race detector, short fuzzing
+	@$(MAKE) --no-print-directory deps
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory race
@@ -92,7 +93,7 @@ experiments: build ## run the experiments of the papers and write docs/experimen
 	$(BUILD)/godwit experiment koala
 	$(BUILD)/godwit experiment adaptive
 
-deps: ## install what is missing on a bare Debian (a C compiler for the race detector)
+deps: ## install what is missing on a bare Debian (C compiler, Python)
 	@sh scripts/deps.sh
 
 clean: ## remove what the other targets built

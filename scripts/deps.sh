@@ -4,8 +4,11 @@
 set -eu
 
 missing=""
-# The race detector links through a C compiler.
+# The race detector links through a C compiler; tests and the demo move C and
+# Python programs about.
 command -v "${CC:-cc}" >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
+command -v python3 >/dev/null 2>&1 || missing="$missing python3"
+command -v flock >/dev/null 2>&1 || missing="$missing util-linux"
 
 [ -n "$missing" ] || exit 0
 if ! command -v apt-get >/dev/null 2>&1; then
