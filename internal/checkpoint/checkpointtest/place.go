@@ -44,7 +44,8 @@ func newPlace(t *testing.T, f Fixture, name string, args ...string) *place {
 	pl := &place{t: t, fixture: f, out: newStream(t), err: newStream(t)}
 	pl.program = &checkpoint.Program{
 		Argv: append([]string{"./program", argument, name}, args...),
-		Env:  []string{"PATH=/usr/bin:/bin", "SUITE=yes"},
+		// A test binary with the race detector waits a second before it ends.
+		Env: []string{"PATH=/usr/bin:/bin", "SUITE=yes", "GORACE=atexit_sleep_ms=0"},
 		Dir:  filepath.Join(top, "work"), Scratch: filepath.Join(top, "scratch"),
 		Stdout: pl.out.w, Stderr: pl.err.w,
 		Mark: "suite-" + rand.Text(),
@@ -197,6 +198,8 @@ func (pl *place) more(lines int) {
 	pl.prints(pl.lines() + lines)
 }
 
+func tail(text []byte) []byte { return text[max(0, len(text)-100):] }
+
 func (pl *place) lines() int { return bytes.Count(pl.out.bytes(), []byte("\n")) }
 
 func (pl *place) waitFor(what string, ok func() bool) {
@@ -204,7 +207,7 @@ func (pl *place) waitFor(what string, ok func() bool) {
 	now := clock.Real()
 	for began := now(); !ok(); time.Sleep(2 * time.Millisecond) {
 		if now.Since(began) > pl.fixture.Wait {
-			pl.t.Fatalf("waited in vain for %s; stdout %q, stderr %q", what, pl.out.bytes(), pl.err.bytes())
+			pl.t.Fatalf("waited in vain for %s; stdout ends in %q, stderr in %q", what, tail(pl.out.bytes()), tail(pl.err.bytes()))
 		}
 	}
 }

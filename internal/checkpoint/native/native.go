@@ -10,9 +10,10 @@
 // program keeps one open, none have changed for a second). A program should
 // therefore write to another name and rename, and its last file last. Whether it is
 // going to end or goes on cannot be seen at first: it is given some seconds to
-// end, its first time; what it did is remembered, also in images. One that is
-// known to go on is stopped a fraction of a millisecond after it has written its
-// files. What it prints between writing them and being stopped is printed again
+// end, its first time, and if it ends within ten times that it is taken to have
+// ended because it had saved itself, and is continued. What it did is
+// remembered, also in images. One that is known to go on is stopped a fraction
+// of a millisecond after it has written its files. What it prints between writing them and being stopped is printed again
 // when it continues from them, and what it has not flushed is lost: only a
 // program that ends after writing is continued to the byte.
 //
@@ -180,15 +181,19 @@ const (
 	goesOn  habit = "goes on"
 )
 
-// patience is how long it is given to end.
-func (r *run) patience(h habit) time.Duration {
-	switch h {
+// patience is how long a program is given to end after it has written its
+// files, and probation how long one that did not may still do so.
+func (r *run) patience() (patience, probation time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch p := r.options.Patience; r.habit {
 	case ends:
-		return 10 * r.options.Patience
+		return 10 * p, 10 * p
 	case goesOn:
-		return 0
+		return 0, 0
+	default:
+		return p, 10 * p
 	}
-	return r.options.Patience
 }
 
 // processMargin is added to a limit on processes that the kernel counts over

@@ -29,17 +29,17 @@ type run struct {
 	before  time.Duration // what the tree had used when it began
 
 	saving  sync.Mutex    // held by Save
-	habit   habit         // known to who holds saving
 	killing chan struct{} // closed by Kill
 	done    chan struct{}
 
 	mu      sync.Mutex
 	process *proctree.Process
-	began   time.Time      // of that process
-	killed  bool           // by Kill
-	saved   bool           // a Save that stops has an image
-	why     string         // what is to be said of its end
-	asked   *watch         // since it was signalled and has not written its files
+	began   time.Time // of that process
+	killed  bool      // by Kill
+	saved   bool      // a Save that stops has an image
+	why     string    // what is to be said of its end
+	habit   habit
+	asked   *watch         // since it was signalled and may end for that reason
 	waiting chan *standing // of a Save that waits for the program to end
 	still   *standing
 	self    chan struct{} // nil: nobody wants to know
@@ -146,7 +146,7 @@ func (r *run) savedItself(exit proctree.Exit) bool {
 		unwritten := r.files.unwritten(r.asked.before, now, nil)
 		lacks := r.files.lacking(now)
 		if lacks == "" && len(unwritten) < len(r.files.patterns) {
-			r.asked = nil
+			r.asked, r.habit = nil, ends
 			return true
 		}
 		if exit.Code != 0 {

@@ -30,10 +30,9 @@ func (r *run) Save(ctx context.Context, dir string, stop bool, frozen func() err
 	if err != nil {
 		return err
 	}
-	r.learn(st)
 	err = frozen()
 	if err == nil {
-		err = r.files.take(dir, string(r.kind), r.habit)
+		err = r.files.take(dir, string(r.kind), r.known())
 	}
 	if err == nil {
 		err = ctx.Err()
@@ -53,6 +52,7 @@ func (r *run) Save(ctx context.Context, dir string, stop bool, frozen func() err
 		r.end(-1)
 	default:
 		r.tree.Continue()
+		r.onProbation()
 	}
 	if stop {
 		<-r.done
@@ -60,14 +60,11 @@ func (r *run) Save(ctx context.Context, dir string, stop bool, frozen func() err
 	return err
 }
 
-// learn remembers what the program does after writing its files.
-func (r *run) learn(st *standing) {
-	if r.kind == bySignal {
-		r.habit = goesOn
-		if st != nil {
-			r.habit = ends
-		}
-	}
+// known is the habit of the program as far as it is known.
+func (r *run) known() habit {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.habit
 }
 
 func (r *run) ended() bool {
@@ -93,14 +90,17 @@ func (r *run) ask(ctx context.Context) (*standing, error) {
 	r.waiting = waiting
 	r.mu.Unlock()
 	st, err := r.awaitSaved(ctx, waiting)
-	if err == nil {
+	if st != nil {
 		return st, nil
 	}
 	r.mu.Lock()
 	r.waiting = nil
 	r.mu.Unlock()
 	select {
-	case st := <-waiting: // just now
+	case st = <-waiting: // just now
+		if err == nil {
+			return st, nil
+		}
 		st.goesOn <- true
 		<-st.resumed
 	default:
@@ -125,22 +125,51 @@ func (r *run) awaitSaved(ctx context.Context, waiting <-chan *standing) (*standi
 	r.asked = w
 	r.mu.Unlock()
 	st, sent, err := r.askBySignal(ctx, waiting, w)
-	if err != nil && sent && r.kind == bySignal && !r.ended() {
+	switch {
+	case err != nil && sent && r.kind == bySignal && !r.ended():
 		go r.outlast(w) // it may still answer
 		return nil, err
+	case err == nil && st == nil: // it was stopped; it may be about to end
+	default:
+		r.answered(w, r.known())
 	}
-	r.answered(w)
 	w.close()
 	return st, err
 }
 
-// answered notes that the program has written its files.
-func (r *run) answered(w *watch) {
+// answered notes that what the program does from now on has nothing to do with
+// the signal.
+func (r *run) answered(w *watch, h habit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.asked == w && !r.ended() {
-		r.asked = nil
+		r.asked, r.habit = nil, h
 	}
+}
+
+// onProbation waits to see whether a program that has written its files and
+// was let go on does go on.
+func (r *run) onProbation() {
+	_, long := r.patience()
+	r.mu.Lock()
+	w := r.asked
+	r.mu.Unlock()
+	if w == nil {
+		return
+	}
+	if long == 0 {
+		r.answered(w, goesOn)
+		return
+	}
+	go func() {
+		timer := time.NewTimer(long)
+		defer timer.Stop()
+		select {
+		case <-r.done:
+		case <-timer.C:
+			r.answered(w, goesOn)
+		}
+	}()
 }
 
 const (
@@ -181,7 +210,8 @@ func (r *run) askBySignal(ctx context.Context, waiting <-chan *standing, w *watc
 				sent, next, every = true, now.Add(every), 4*every
 			}
 		}
-		if !sent || r.kind != bySignal || !w.complete(r.tree.Pids(), r.patience(r.habit)) {
+		patience, _ := r.patience()
+		if !sent || r.kind != bySignal || !w.complete(r.tree.Pids(), patience) {
 			continue
 		}
 		halted, err := r.halt(ctx, w)
@@ -229,11 +259,12 @@ func (r *run) outlast(w *watch) {
 		r.mu.Lock()
 		over := r.asked != w
 		r.mu.Unlock()
+		_, long := r.patience()
 		if over {
 			return
 		}
-		if w.complete(r.tree.Pids(), r.patience(unknown)) {
-			r.answered(w)
+		if w.complete(r.tree.Pids(), long) {
+			r.answered(w, goesOn)
 			return
 		}
 	}
