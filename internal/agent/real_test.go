@@ -1,0 +1,150 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/core"
+)
+
+// countOnSignal counts to 40, and when it gets USR1 writes how far it is and ends.
+const countOnSignal = `i=0; [ -f state ] && i=$(cat state)
+trap 'echo $i >state.new; mv state.new state; exit 0' USR1
+while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; sleep 0.05 & wait $!; done; exit 6`
+
+// countAndExit counts to 40 and saves itself every 10.
+const countAndExit = `i=0; [ -f state ] && i=$(cat state)
+while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; sleep 0.02
+  if [ $((i % 10)) = 0 ] && [ $i -lt 40 ]; then echo $i >state; exit 85; fi
+done; exit 6`
+
+// countPlain counts to 40 and knows nothing of being saved.
+const countPlain = `i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; echo $i >>file; sleep 0.1; done; exit 6`
+
+func lines(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "line %d\n", i+1)
+	}
+	return b.String()
+}
+
+// withSandbox lets the methods of this machine find the sandbox.
+func withSandbox(t *testing.T) {
+	t.Helper()
+	if os.Getenv("GODWIT_SANDBOX") != "" {
+		return
+	}
+	binary, err := filepath.Abs("../../build/godwit-sandbox")
+	if err == nil {
+		_, err = os.Stat(binary)
+	}
+	if err != nil {
+		t.Fatalf("this test needs the sandbox: run `make sandbox` (%v)", err)
+	}
+	t.Setenv("GODWIT_SANDBOX", binary)
+}
+
+func newReal(t *testing.T, method, script string) *harness {
+	t.Helper()
+	h := newHarness(t, "/bin/sh", "-c", script)
+	h.around.methods = methodsHere
+	h.attempt.Spec.Checkpoint.Method = method
+	return h
+}
+
+func TestProgramsAreMovedTwiceByEveryMethodThatCanSave(t *testing.T) {
+	withSandbox(t)
+	for method, script := range map[string]string{
+		methodSignal: countOnSignal, methodExit85: countAndExit, methodSandbox: countPlain,
+	} {
+		t.Run(method, func(t *testing.T) {
+			h := newReal(t, method, script)
+			if method == methodSignal {
+				h.attempt.Spec.Checkpoint.Signal = "USR1"
+			}
+			if method != methodSandbox {
+				h.attempt.Spec.Checkpoint.Files = []string{"state"}
+			}
+			h.start()
+			h.begin()
+			for move := range 2 {
+				h.until("output", func() bool { return strings.Contains(string(h.out[1]), fmt.Sprintf("line %d\n", 5+15*move)) })
+				h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1060)})
+				h.wait()
+				list := h.endings()
+				m := list[len(list)-1]
+				if m.Kind != wire.Left || m.Saved == nil {
+					t.Fatalf("left with %+v", m)
+				}
+				h.next(*m.Saved)
+				h.begin()
+			}
+			h.wait()
+			list := h.endings()
+			if m := list[len(list)-1]; m.Kind != wire.Ended || m.Code != 6 || h.output(1) != lines(40) {
+				t.Errorf("ended with %+v, output %q", m, h.output(1))
+			} else if method == methodSandbox {
+				text, err := os.ReadFile(filepath.Join(h.fetch(m.Result), "file"))
+				if err != nil || strings.Count(string(text), "\n") != 40 {
+					t.Errorf("its file has %q, %v", text, err)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatAProgramSavesByItselfIsKept(t *testing.T) {
+	h := newReal(t, methodAuto, countAndExit)
+	h.attempt.Spec.Checkpoint.Files, h.attempt.Spec.Checkpoint.Every = []string{"state"}, time.Millisecond
+	h.run()
+	if m := h.ended(); m.Code != 6 || h.output(1) != lines(40) {
+		t.Errorf("ended with %+v, output %q", m, h.output(1))
+	}
+	saved := h.all(wire.Checkpoint)
+	if len(saved) == 0 || len(saved) > 3 {
+		t.Fatalf("%d checkpoints", len(saved))
+	}
+	if s := saved[0].Saved; s.Out != int64(len(lines(10))) || s.Method != methodExit85 {
+		t.Errorf("saved %+v", s)
+	}
+}
+
+func TestAProgramThatFailsInASandboxNobodyAskedForIsRunWithout(t *testing.T) {
+	withSandbox(t)
+	// It can see that it is in a sandbox, and does not like it.
+	h := newReal(t, methodAuto, `echo made >made; echo hello; if [ -d /godwit ]; then exit 3; fi; cat made | wc -l; echo fine`)
+	h.attempt.Deadline, h.attempt.Need = h.attempt.Now.Add(time.Hour), []float64{99, 100, 101}
+	h.run()
+	m := h.ended()
+	if m.Kind != wire.Ended || m.Code != 0 || h.output(1) != "hello\n1\nfine\n" {
+		t.Fatalf("ended with %+v, output %q", m, h.output(1))
+	}
+	if m.State.SandboxCost != neverAgain {
+		t.Errorf("the cost of the sandbox is said to be %v", m.State.SandboxCost)
+	}
+	run := h.all(wire.Running)
+	if len(run) != 2 || run[0].Method != methodSandbox || run[1].Method != methodRestart {
+		t.Errorf("it ran so: %s", kinds(run))
+	}
+}
+
+func TestAProgramThatASandboxSlowsDownIsRunWithout(t *testing.T) {
+	withSandbox(t)
+	h := newReal(t, methodAuto, `echo begin; dd if=/dev/zero of=/dev/null bs=1 count=1500000 2>/dev/null; echo end`)
+	h.attempt.Deadline, h.attempt.Need = h.attempt.Now.Add(time.Hour), []float64{99, 100, 101}
+	h.run()
+	m := h.ended()
+	if m.Code != 0 || h.output(1) != "begin\nend\n" {
+		t.Fatalf("ended with %+v, output %q", m, h.output(1))
+	}
+	run := h.all(wire.Running)
+	if last := run[len(run)-1]; last.Method != methodRestart || len(run) != 2 {
+		t.Errorf("it ran so: %s", kinds(run))
+	}
+}
