@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -37,6 +36,7 @@ type Options struct {
 	Engine   engine.Config
 	Sample   time.Duration // how often agents look; 0: 2 s
 	Logs     joblog.Limits
+	KeepJobs time.Duration // what jobs wrote is dropped so long after their end; 0: never
 	Clock    clock.Clock
 	Log      *slog.Logger
 }
@@ -253,6 +253,3 @@ func (b *Broker) clusterNamed(name string) *cluster {
 	}
 	return nil
 }
-
-// removeLogs forgets what a job wrote.
-func (b *Broker) removeLogs(id core.JobID) error { return os.RemoveAll(b.logDir(id)) }

@@ -8,9 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/history"
 )
@@ -108,61 +106,4 @@ func disturbed(file string, was, now depot.Entry) bool {
 		return e.Path != "" && info.Size() == e.Size && info.ModTime().UnixNano() == e.ModTime
 	}
 	return !same(was) && !same(now)
-}
-
-// feel keeps the engine told of what a newcomer would get in each cluster, while
-// there is anybody to be placed or moved.
-func (b *Broker) feel(ctx context.Context) {
-	for {
-		b.feelOnce(ctx)
-		if !pause(ctx, b.opt.Sample) {
-			return
-		}
-	}
-}
-
-// worthTelling is a change of the share that may change a decision.
-const worthTelling = 0.1
-
-func (b *Broker) feelOnce(ctx context.Context) {
-	for _, c := range b.clusters {
-		load, err := c.Driver.Load(ctx)
-		if err != nil {
-			continue
-		}
-		load.Share = min(1, max(0.01, load.Share))
-		c.mu.Lock()
-		c.load = load
-		tell := load.Share-c.told >= worthTelling || c.told-load.Share >= worthTelling
-		if tell {
-			c.told = load.Share
-		}
-		c.mu.Unlock()
-		if tell {
-			b.tell(func(t *turn) { t.step(&core.Input{Kind: core.Felt, Cluster: c.id, Done: load.Share}) })
-		}
-	}
-}
-
-// housekeep drops what nobody needs any more.
-func (b *Broker) housekeep(ctx context.Context) {
-	for pause(ctx, 10*time.Minute) {
-		if err := b.collect(ctx); err != nil && ctx.Err() == nil {
-			b.opt.Log.Error("collecting the depot", "error", err)
-		}
-	}
-}
-
-// collect removes from the depot what no job reaches.
-func (b *Broker) collect(ctx context.Context) error {
-	roots, err := b.opt.Store.Roots(ctx)
-	if err != nil {
-		return err
-	}
-	ids := make([]depot.ID, 0, len(roots))
-	for _, r := range roots {
-		ids = append(ids, depot.ID(r))
-	}
-	_, err = b.opt.Depot.Collect(ctx, ids, time.Hour)
-	return err
 }

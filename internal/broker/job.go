@@ -7,7 +7,6 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/history"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
 	"github.com/godwit-hpc/godwit/internal/store"
@@ -26,7 +25,6 @@ type job struct {
 	danger    bool      // the deadline was found in danger in this attempt
 	aimed     string    // why it is being stopped, for the history: moved or stopped
 	waits     string    // why it was last said to wait
-	released  bool      // the release of its last attempt is under way
 	held      bool      // not given to the engine yet: the array has enough running
 	quote     *history.Quote
 	question  map[string]any // what the last decision was about
@@ -53,8 +51,6 @@ type saveResult struct {
 func newJob(rec store.Job) *job {
 	return &job{rec: rec, spec: rec.Spec, change: make(chan struct{})}
 }
-
-func (j *job) id() driver.ID { return driver.ID{Job: j.rec.ID, Epoch: j.rec.Epoch} }
 
 // forgettable reports whether nothing is left to do for the job.
 func (j *job) forgettable() bool { return j.over && j.link == nil && j.line.idle() }

@@ -143,8 +143,6 @@ func (b *bed) until(id string, ok func(*api.Job) bool) api.Job {
 	return last
 }
 
-func over(j *api.Job) bool { return j.Over() }
-
 func running(j *api.Job) bool { return j.State == core.Running }
 
 // end waits for the end of a job; also until its results are home.
