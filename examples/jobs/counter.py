@@ -38,6 +38,8 @@ def main():
         if i % 10 == 0:
             print(f"step {i}/{last}", flush=True)
     print(total)
+    if os.path.exists("counter.state"):
+        os.remove("counter.state")
 
 
 main()
