@@ -20,6 +20,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/config"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/daemon"
+	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
@@ -110,6 +111,14 @@ func (b *Bed) Close() error {
 	return errors.Join(err, <-b.ended, os.RemoveAll(b.Dir))
 }
 
+// job is a job that runs a program of some size, in a folder of its own.
+func (b *Bed) job(p *Program, size float64, method string) (jobfile.Job, error) {
+	dir, err := p.folder(b.Dir)
+	spec := job(p.Name, p.argv(size), method)
+	spec.Workdir, spec.Progress = dir, p.Progress
+	return spec, err
+}
+
 // job fills in what the jobs of the experiment have in common.
 func job(name string, argv []string, method string) jobfile.Job {
 	return jobfile.Job{Name: name, Argv: argv, Min: 1, Max: 1, Retries: jobfile.DefaultRetries, Confidence: jobfile.DefaultConfidence,
@@ -134,16 +143,33 @@ func (b *Bed) submitAtHome(ctx context.Context, spec *jobfile.Job) (j api.Job, e
 	if _, err := b.until(ctx, holding, func(j *api.Job) bool { return j.Cluster != "" }); err != nil {
 		return j, err
 	}
-	ids, err := b.Client.Submit(ctx, &api.Submit{Job: *spec})
+	id, err := b.submit(ctx, spec)
 	if err != nil {
 		return j, err
 	}
-	j, err = b.until(ctx, fmt.Sprint(ids.IDs[0]), func(j *api.Job) bool { return j.State == core.Running || j.Over() })
+	j, err = b.until(ctx, fmt.Sprint(id), func(j *api.Job) bool { return j.State == core.Running || j.Over() })
 	if err == nil && j.State == core.Running && j.Cluster != Home {
 		err = fmt.Errorf("the job began in %s, not in %s", j.Cluster, Home)
 	}
-	j.ID = ids.IDs[0]
+	j.ID = id
 	return j, err
+}
+
+// submit submits a job with its folder.
+func (b *Bed) submit(ctx context.Context, spec *jobfile.Job) (core.JobID, error) {
+	s := api.Submit{Job: *spec}
+	if spec.Workdir != "" {
+		tree, _, _, err := depot.Push(ctx, spec.Workdir, depot.NewClient(b.Client.HTTP, api.Base+"/v1/depot"), depot.PushOptions{})
+		if err != nil {
+			return 0, err
+		}
+		s.Work = string(tree)
+	}
+	ids, err := b.Client.Submit(ctx, &s)
+	if err != nil {
+		return 0, err
+	}
+	return ids.IDs[0], nil
 }
 
 // until watches a job until it is as wanted.

@@ -41,7 +41,7 @@ type schedule struct {
 	method           string
 	loadAt, deadline time.Duration
 	program          Program
-	argv             []string
+	size             float64
 	needs            time.Duration // CPU time
 	interrupted      time.Duration // how long it would take if it stays
 }
@@ -124,7 +124,7 @@ func (d *Demo) method(ctx context.Context, b *Bed) (string, error) {
 // one that begins again loses all it has done, so that the others come early.
 func (d *Demo) plan(p Program, method string, unit usage) schedule {
 	size := math.Round(100*d.Length.Seconds()/unit.CPU) / 100
-	s := schedule{method: method, program: p, argv: p.argv(size), needs: core.Seconds(size * unit.CPU)}
+	s := schedule{method: method, program: p, size: size, needs: core.Seconds(size * unit.CPU)}
 	s.loadAt, s.deadline = part(s.needs, 0.3), part(s.needs, 1.5)
 	if method == "restart" {
 		s.loadAt, s.deadline = part(s.needs, 0.2), part(s.needs, 1.9)
@@ -139,7 +139,7 @@ func part(d time.Duration, x float64) time.Duration {
 }
 
 func (d *Demo) tell(s schedule) {
-	d.say("The program: %s. It knows nothing of all this.\n", strings.Join(short(s.argv), " "))
+	d.say("The program: %s. It knows nothing of all this.\n", strings.Join(short(s.program.argv(s.size)), " "))
 	d.say("It needs %.1f s of CPU time here, so alone it would take about as long. Its deadline is\n%.1f s after submission. After %.1f s %d other programs begin to compute on the processor of\n"+
 		"%s: if it stays it gets a third of it and takes about %.0f s.\n",
 		s.needs.Seconds(), s.deadline.Seconds(), s.loadAt.Seconds(), d.Others, Home, s.interrupted.Seconds())
@@ -157,8 +157,11 @@ func short(argv []string) []string {
 // once runs the program while others begin to compute on its processor.
 func (d *Demo) once(ctx context.Context, b *Bed, name string, s schedule, adapt jobfile.Adapt) (*Course, error) {
 	say := func(at float64, text string) { d.say("  %5.1f s  %s\n", at, text) }
-	spec := job("demo", s.argv, s.method)
-	spec.Deadline, spec.Estimate, spec.Progress, spec.Adapt = s.deadline, s.needs, s.program.Progress, adapt
+	spec, err := b.job(&s.program, s.size, s.method)
+	if err != nil {
+		return nil, err
+	}
+	spec.Deadline, spec.Estimate, spec.Adapt = s.deadline, s.needs, adapt
 	say(0, fmt.Sprintf("submitted; deadline %.1f s", s.deadline.Seconds()))
 	c, err := b.Run(ctx, name, &spec, Others{d.Others, s.loadAt}, say)
 	if err != nil {

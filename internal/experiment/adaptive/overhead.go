@@ -44,7 +44,7 @@ func (p *Plan) overhead(ctx context.Context, prog Program, home int) ([]Cost, er
 		list = append(list, Cost{Round: round, Wall: u.Wall, CPU: u.CPU})
 		p.say("%s plainly, round %d of %d: %.2f s", prog.Name, round+1, p.OverheadRepeat, u.Wall)
 		for _, every := range p.Intervals {
-			c, err := p.watched(ctx, prog.argv(size), "restart", every)
+			c, err := p.watched(ctx, &prog, size, "restart", every)
 			if err != nil {
 				return nil, err
 			}
@@ -52,7 +52,7 @@ func (p *Plan) overhead(ctx context.Context, prog Program, home int) ([]Cost, er
 			list = append(list, c)
 			p.say("%s watched every %s: %.2f s, the agent took %.4f %% of a processor", prog.Name, every, c.Wall, 100*c.Watch)
 		}
-		c, err := p.watched(ctx, prog.argv(size), "sandbox", 2*time.Second)
+		c, err := p.watched(ctx, &prog, size, "sandbox", 2*time.Second)
 		if err != nil {
 			return nil, err
 		}
@@ -65,19 +65,22 @@ func (p *Plan) overhead(ctx context.Context, prog Program, home int) ([]Cost, er
 
 // watched runs a program as a job. Nobody looks at it meanwhile: an agent that is
 // asked how its job is has more to do.
-func (p *Plan) watched(ctx context.Context, argv []string, method string, every time.Duration) (c Cost, err error) {
+func (p *Plan) watched(ctx context.Context, prog *Program, size float64, method string, every time.Duration) (c Cost, err error) {
 	b, err := NewBed(ctx, p.Agent, every)
 	if err != nil {
 		return c, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	spec := job("overhead", argv, method)
-	spec.On = []string{Home}
-	ids, err := b.Client.Submit(ctx, &api.Submit{Job: spec})
+	spec, err := b.job(prog, size, method)
 	if err != nil {
 		return c, err
 	}
-	id := fmt.Sprint(ids.IDs[0])
+	spec.On, spec.Progress = []string{Home}, ""
+	n, err := b.submit(ctx, &spec)
+	if err != nil {
+		return c, err
+	}
+	id := fmt.Sprint(n)
 	over, stop := context.WithCancel(ctx)
 	meter := make(chan agentUse, 1)
 	go func() { meter <- b.meterAgent(over) }()

@@ -148,14 +148,17 @@ func (p *Plan) try(ctx context.Context, prog Program, home int) (t *Trial, err e
 	if err != nil {
 		return nil, err
 	}
-	t = &Trial{Name: prog.Name, Like: prog.Like, Argv: prog.argv(p.Length.Seconds() / unit.Wall), Steps: prog.Progress != ""}
+	size := p.Length.Seconds() / unit.Wall
+	t = &Trial{Name: prog.Name, Like: prog.Like, Argv: prog.argv(size), Steps: prog.Progress != ""}
 	b, err := NewBed(ctx, p.Agent, p.Sample)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	spec := job(prog.Name, t.Argv, "sandbox")
-	spec.Progress = prog.Progress
+	spec, err := b.job(&prog, size, "sandbox")
+	if err != nil {
+		return nil, err
+	}
 	// One more: of the first nothing is known before it ends.
 	if t.Alone, err = p.runs(ctx, b, "alone", spec, p.Repeat+1, Others{}); err != nil {
 		return nil, err

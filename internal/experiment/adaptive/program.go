@@ -22,6 +22,7 @@ type Program struct {
 	Name     string
 	Like     string // the paper's program that it stands for
 	Progress string // pattern of its progress, "" if it is not to be used
+	file     string // what has to be in the folder where it runs
 	argv     func(size float64) []string
 }
 
@@ -44,8 +45,8 @@ func FindPrograms(dir string) ([]Program, error) {
 	}
 	var list []Program
 	if path := filepath.Join(dir, burnName); executable(path) {
-		list = append(list, Program{Name: burnName, Like: "π", argv: func(size float64) []string {
-			return []string{path, strconv.FormatFloat(size, 'f', 2, 64)}
+		list = append(list, Program{Name: burnName, Like: "π", file: path, argv: func(size float64) []string {
+			return []string{"./burn", strconv.FormatFloat(size, 'f', 2, 64)}
 		}})
 	}
 	python, err := exec.LookPath("python3")
@@ -53,13 +54,13 @@ func FindPrograms(dir string) ([]Program, error) {
 		return list, nil
 	}
 	if path := filepath.Join(dir, "pi.py"); readable(path) {
-		list = append(list, Program{Name: piName, Like: "π", argv: func(size float64) []string {
-			return []string{python, path, strconv.Itoa(max(1, int(800*math.Sqrt(size)+0.5)))} // its time grows with the square
+		list = append(list, Program{Name: piName, Like: "π", file: path, argv: func(size float64) []string {
+			return []string{python, "pi.py", strconv.Itoa(max(1, int(800*math.Sqrt(size)+0.5)))} // its time grows with the square
 		}})
 	}
 	if path := filepath.Join(dir, "orders.py"); readable(path) {
-		list = append(list, Program{Name: ordersName, Like: "XTO", Progress: `record (\d+)/(\d+)`, argv: func(size float64) []string {
-			return []string{python, path, strconv.Itoa(max(1, int(40*size+0.5)))}
+		list = append(list, Program{Name: ordersName, Like: "XTO", Progress: `record (\d+)/(\d+)`, file: path, argv: func(size float64) []string {
+			return []string{python, "orders.py", strconv.Itoa(max(1, int(40*size+0.5)))}
 		}})
 	}
 	return list, nil
@@ -80,9 +81,25 @@ type usage struct {
 	Wall, CPU float64 // seconds
 }
 
-// exec runs the program plainly, on one processor, in an empty folder.
+// folder makes a folder below parent with nothing but the program in it.
+func (p *Program) folder(parent string) (string, error) {
+	dir, err := os.MkdirTemp(parent, "godwit-"+p.Name+"-")
+	if err != nil {
+		return "", err
+	}
+	data, err := os.ReadFile(p.file)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, filepath.Base(p.file)), data, 0o700)
+	}
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, nil
+}
+
+// exec runs the program plainly, on one processor, in a folder of its own.
 func (p *Program) exec(ctx context.Context, size float64, cpu int) (usage, error) {
-	dir, err := os.MkdirTemp("", "godwit-plain-")
+	dir, err := p.folder("")
 	if err != nil {
 		return usage{}, err
 	}

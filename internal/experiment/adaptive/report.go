@@ -73,7 +73,9 @@ func (r *Results) overheadFigure() plot.Figure {
 		case c.Every == 0:
 			plain[c.Round] = c.Wall
 		case !c.Sandbox && plain[c.Round] > 0:
-			x, y = append(x, c.Every.Seconds()), append(y, c.Wall/plain[c.Round])
+			relative := c.Wall / plain[c.Round]
+			x, y = append(x, c.Every.Seconds()), append(y, relative)
+			times.YRange = plot.Range{Min: min(times.YRange.Min, relative-0.01), Max: max(times.YRange.Max, relative+0.01)}
 			sx, sy = append(sx, c.Every.Seconds()), append(sy, c.Watch)
 		}
 	}

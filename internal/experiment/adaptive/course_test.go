@@ -1,0 +1,280 @@
+package adaptive
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/badinput"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func at(s float64) *api.Time { return &api.Time{Time: noon.Add(time.Duration(s * 1e9))} }
+
+// course is a made-up one that ended after so many seconds.
+func course(name string, took, deadline float64, points ...Point) *Course {
+	ok, code := deadline > 0 && took <= deadline, 0
+	c := &Course{Name: name, Points: points, Deadline: deadline, Output: "same"}
+	c.Final = api.Job{Submitted: at(0), Ended: at(took), ExitCode: &code, CPUS: took * 0.9}
+	if deadline > 0 {
+		c.Final.DeadlineMet = &ok
+	}
+	return c
+}
+
+// predicts is a course whose end was predicted every second, off by a part of
+// what was left, in a band of half of that to either side.
+func predicts(name string, took, deadline, off float64) *Course {
+	var points []Point
+	for t := 1.0; t < took; t++ {
+		left := took - t
+		points = append(points, Point{At: t, Early: t + left*(1+off)*0.5, Mid: t + left*(1+off), Late: t + left*(1+off)*1.5})
+	}
+	return course(name, took, deadline, points...)
+}
+
+func moved(c *Course, load, at float64) *Course {
+	c.LoadAt = load
+	c.News = append(c.News, api.Decision{Kind: "decide", Choice: "move to away", SinceS: at}, api.Decision{Kind: "move", Choice: "move from home to away", SinceS: at})
+	return c
+}
+
+func TestErrorsAndBandsAreThoseOfTheRemainingTime(t *testing.T) {
+	c := predicts("x", 90, 0, 0.2)
+	for _, e := range c.Errors() {
+		if math.Abs(e-0.2) > 1e-9 {
+			t.Fatalf("an error of %.3f, not 0.2", e)
+		}
+	}
+	if n := len(c.Errors()); n != 56 { // seconds 30 to 85
+		t.Errorf("%d errors", n)
+	}
+	if held, all := c.Bands(); held != all || all != 77 { // seconds 9 to 85
+		t.Errorf("%d of %d bands held", held, all)
+	}
+	if held, _ := predicts("x", 90, 0, 2).Bands(); held != 0 {
+		t.Errorf("%d bands held that are far too late", held)
+	}
+	if errs := course("nothing predicted", 90, 0, Point{At: 50}).Errors(); len(errs) != 0 {
+		t.Errorf("errors %v of predictions that were never made", errs)
+	}
+}
+
+func TestACourseIsSeenAsItIsTold(t *testing.T) {
+	c := &Course{}
+	share, chance := 0.5, 0.7
+	var said []string
+	say := func(_ float64, text string) { said = append(said, text) }
+	line := func(now float64, cluster string, news ...api.Decision) {
+		l := &api.Live{Job: api.Job{Submitted: at(0), Cluster: cluster, PredictedEnd: at(30), EndEarly: at(25), EndLate: at(40), Share: &share, PDeadline: &chance}, News: news}
+		c.see(l, at(now).Time, say)
+	}
+	line(1, Home, api.Decision{Kind: "submit", Choice: "taken in"}, api.Decision{Kind: "place", Choice: "cluster home"})
+	line(1.1, Home) // the program wrote something
+	line(2, Home, api.Decision{Kind: "decide", Choice: "move to away"}, api.Decision{Kind: "move", Choice: "move from home to away", SinceS: 2})
+	line(2.1, Away)
+	want := []Point{{1, Home, 0.5, 25, 30, 40, 0.7, -1}, {2, Home, 0.5, 25, 30, 40, 0.7, -1}, {2.1, Away, 0.5, 25, 30, 40, 0.7, -1}}
+	if diff := cmp.Diff(want, c.Points); diff != "" {
+		t.Error(diff)
+	}
+	if len(said) != 2 || !slices.Equal(c.Moves(), []float64{2}) {
+		t.Errorf("said %q, moved at %v", said, c.Moves())
+	}
+}
+
+func TestDeadlinesAreThreeDeviationsAboveTheMeanAndNeverTooClose(t *testing.T) {
+	tr := Trial{Alone: []*Course{course("", 90, 0), course("", 100, 0), course("", 110, 0)}}
+	if tr.due(0.1); math.Abs(tr.Deadline-130) > 1e-6 || tr.Floored {
+		t.Errorf("deadline %.2f s", tr.Deadline)
+	}
+	if tr.due(0.5); math.Abs(tr.Deadline-150) > 1e-6 || !tr.Floored {
+		t.Errorf("deadline %.2f s", tr.Deadline)
+	}
+}
+
+func TestMeansHaveTheirConfidence(t *testing.T) {
+	s := spreadOf([]float64{1, 2, 3})
+	if s.Mean != 2 || s.Sd != 1 || math.Abs(s.half()-4.303/math.Sqrt(3)) > 1e-9 {
+		t.Errorf("%+v ± %.3f", s, s.half())
+	}
+	if one := spreadOf([]float64{5}); one.Mean != 5 || one.Sd != 0 || !math.IsInf(one.half(), 1) {
+		t.Errorf("%+v ± %.3f", one, one.half())
+	}
+	if !math.IsNaN(median(nil)) || median([]float64{3, 1, 2}) != 2 || median([]float64{4, 1, 2, 3}) != 2.5 {
+		t.Error("a median is wrong")
+	}
+	if many := spreadOf(make([]float64, 100)); many.half() != 0 {
+		t.Errorf("± %.3f", many.half())
+	}
+}
+
+func TestTheSimulatedCalibrationIsRead(t *testing.T) {
+	list := readCalibration(simulated)
+	if len(list) != 30 {
+		t.Fatalf("%d lines", len(list))
+	}
+	for _, c := range list {
+		if c.held < 1 || c.held > 100 || c.middle <= 0 || c.width <= 0 || c.rule == "" || strings.Contains(c.load, "bands") {
+			t.Errorf("%+v", c)
+		}
+	}
+	if list[0].rule != "change point" || list[0].load != "alone (generated)" {
+		t.Errorf("%+v", list[0])
+	}
+}
+
+// good is results of which everything holds.
+func good() *Results {
+	r := &Results{Plan: DefaultPlan(), Machine: Machine{Model: "a CPU", CPUs: 2, At: noon}}
+	tr := Trial{Name: "burn", Like: "π", Argv: []string{"/x/burn", "45"}}
+	for range 3 {
+		tr.Alone = append(tr.Alone, predicts("burn, alone", 45, 0, 0.02))
+		tr.Without = append(tr.Without, predicts("burn, without", 105, 50, 0.02))
+		tr.With = append(tr.With, moved(predicts("burn, with", 48, 50, 0.02), 15, 17))
+	}
+	tr.due(r.Plan.Floor)
+	r.Trials = append(r.Trials, tr)
+	for round := range 3 {
+		r.Costs = append(r.Costs, Cost{Round: round, Wall: 10, CPU: 10})
+		for _, every := range r.Plan.Intervals {
+			r.Costs = append(r.Costs, Cost{Round: round, Every: every, Wall: 10.01 + 0.01*float64(round), CPU: 10, Start: 0.05, Agent: 0.01, Watch: 0.0005})
+		}
+		r.Costs = append(r.Costs, Cost{Round: round, Every: 2 * time.Second, Sandbox: true, Wall: 10.1, Start: 0.2, Watch: 0.002})
+	}
+	return r
+}
+
+func TestWhatIsMeasuredIsHeldAgainstThePaper(t *testing.T) {
+	for _, v := range good().Check() {
+		if !v.Holds {
+			t.Errorf("%s does not hold: %s", v.Name, v.Saw)
+		}
+	}
+	if n := len(good().Check()); n != 8 {
+		t.Errorf("%d statements", n)
+	}
+	for name, spoil := range map[string]func(r *Results){
+		"accurate": func(r *Results) { r.Trials[0].Alone = []*Course{predicts("", 45, 0, 0.3)} },
+		"missed":   func(r *Results) { r.Trials[0].Without[1] = predicts("", 49, 50, 0) },
+		"met":      func(r *Results) { r.Trials[0].With[1] = moved(predicts("", 51, 50, 0), 15, 17) },
+		"earlier":  func(r *Results) { r.Trials[0].Without[1] = predicts("", 47, 40, 0) },
+		"quick":    func(r *Results) { r.Trials[0].With[1] = predicts("", 48, 50, 0) },
+		"same":     func(r *Results) { r.Trials[0].With[0].Output = "other" },
+		"overhead": func(r *Results) { r.Costs[1].Wall = 20 },
+		"watching": func(r *Results) { r.Costs[2].Watch = 0.01 },
+	} {
+		r := good()
+		spoil(r)
+		for _, v := range r.Check() {
+			if v.Holds == (v.Name == name) {
+				t.Errorf("%s spoilt: %s: %v, %s", name, v.Name, v.Holds, v.Saw)
+			}
+		}
+	}
+	if list := (&Results{}).Check(); len(list) != 0 {
+		t.Errorf("of nothing measured it says %v", list)
+	}
+}
+
+func TestTheReportIsTheSameForTheSameResults(t *testing.T) {
+	data, err := json.Marshal(good())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := &Results{}
+	if err := json.Unmarshal(data, kept); err != nil {
+		t.Fatal(err)
+	}
+	one, two := t.TempDir(), t.TempDir()
+	path, err := good().Write(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kept.Write(two); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"8 of the 8 statements hold", "| `burn 45` |", "3 of 3", "0 of 3", "far greater", "fixed N = 10", "+0.20 ± 0.25 %"} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("the report does not say %q", part)
+		}
+	}
+	for _, name := range []string{"adaptive-broker.md", "adaptive-broker/alone.svg", "adaptive-broker/without.svg", "adaptive-broker/with.svg", "adaptive-broker/overhead.svg"} {
+		a, err := os.ReadFile(filepath.Join(one, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(filepath.Join(two, name)); err != nil || string(a) != string(b) {
+			t.Errorf("%s differs: %v", name, err)
+		}
+		if strings.Contains(string(a), "no data") {
+			t.Errorf("%s shows nothing", name)
+		}
+	}
+}
+
+func TestTheFigureOfTheDemonstrationShowsWhatHappened(t *testing.T) {
+	f := endFigure(moved(predicts("with", 20, 25, 0), 5, 7), predicts("without", 40, 25, 0))
+	path := filepath.Join(t.TempDir(), "f.svg")
+	if err := save(path, f); err != nil {
+		t.Fatal(err)
+	}
+	svg, err := os.ReadFile(path)
+	for _, part := range []string{"deadline", "moved", "others begin", "actual end", "90 % band"} {
+		if err != nil || !strings.Contains(string(svg), part) {
+			t.Errorf("%q is not shown: %v", part, err)
+		}
+	}
+}
+
+func TestOthersComputeUntilTheyAreStopped(t *testing.T) {
+	home, _, err := twoCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := StartLoad(home, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for _, c := range l.spinners {
+		pids = append(pids, c.Process.Pid)
+	}
+	for give := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if used, ok := cpuOf(pids[0]); ok && used > 0.05 {
+			break
+		}
+		if time.Now().After(give) {
+			t.Fatal("they do not compute")
+		}
+	}
+	if err := l.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, 0); err == nil {
+			t.Errorf("process %d is left", pid)
+		}
+	}
+}
+
+func TestAnImpossiblePlanIsTheUsersMistake(t *testing.T) {
+	for _, p := range []Plan{{Parts: "ax"}, {}, {Parts: "a", Jobs: "nowhere"}, {Parts: "a", Jobs: examples(t), Programs: []string{"brun"}}} {
+		if _, err := p.Measure(t.Context()); !badinput.Is(err) {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
