@@ -137,7 +137,19 @@ func (b *Broker) take(c *wire.Conn, who driver.ID, m wire.Message) bool {
 	}
 	if m.Seq > b.last[who] {
 		b.last[who] = m.Seq
-		b.heard[who] = append(b.heard[who], m)
+		if !b.repeats(who, m) {
+			b.heard[who] = append(b.heard[who], m)
+		}
 	}
 	return wire.WriteFrame(c, wire.Order{Kind: wire.Ack, Seq: m.Seq}) == nil
+}
+
+// repeats says that this is the last word once more: an agent that does not know
+// whether the one before it was heard says it again under a number of its own.
+func (b *Broker) repeats(who driver.ID, m wire.Message) bool {
+	if m.Kind != wire.Ended && m.Kind != wire.Left && m.Kind != wire.Lost {
+		return false
+	}
+	all := b.heard[who]
+	return len(all) > 0 && all[len(all)-1].Kind == m.Kind && all[len(all)-1].Code == m.Code
 }

@@ -1,13 +1,17 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/cgroup"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 // groups makes the cgroups of attempts, as far as this machine lets us: so that
@@ -19,7 +23,7 @@ type groups struct {
 	can    cgroup.Ability
 	quota  float64
 	memory int64
-	cpus   []int // the CPUs of everybody
+	usable []int // CPUs of this process: to be confined to all of them is to be free
 }
 
 // group is the cgroup of one attempt.
@@ -32,7 +36,8 @@ type ownGroup struct{ *cgroup.Group }
 func newGroups(o *Options) (g groups, notes []string) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(o.Dir)) // cannot fail
-	g = groups{prefix: fmt.Sprintf("%08x-", h.Sum32()), quota: o.Quota, memory: o.Memory, cpus: o.CPUs}
+	g = groups{prefix: fmt.Sprintf("%08x-", h.Sum32()), quota: o.Quota, memory: o.Memory}
+	g.usable, _ = UsableCPUs() // without them everybody is confined
 	if o.NoCgroups {
 		g.can.Why = "they are not to be used"
 	} else {
@@ -58,7 +63,7 @@ func (g *groups) create(name string, w *wire.Attempt) (group, error) {
 	if g.can.CPU && g.quota < 1 {
 		l.CPU = g.quota * float64(max(1, w.Procs))
 	}
-	if g.can.CPUs && !slices.Equal(w.CPUs, g.cpus) {
+	if g.can.CPUs && !slices.Equal(w.CPUs, g.usable) {
 		l.CPUs = w.CPUs
 	}
 	if g.can.Memory {
@@ -90,6 +95,35 @@ func (g *groups) open(s string) group {
 		return nil // it is gone
 	}
 	return &ownGroup{found}
+}
+
+// tidy removes cgroups of attempts that have no folder: their driver died before
+// it made one, or while it removed one. A group of ours is made to see where they
+// would be.
+func (g *groups) tidy(hasFolder func(name string) bool) error {
+	if !g.can.Any() || len(g.usable) == 0 {
+		return nil
+	}
+	probe, err := g.create("probe", &wire.Attempt{CPUs: g.usable[:1], Spec: jobfile.Job{Memory: 1 << 30, Processes: 1000}})
+	if err != nil || probe == nil {
+		return err
+	}
+	var errs []error
+	for part := range strings.SplitSeq(probe.String(), ":") {
+		_, path, _ := strings.Cut(part, "=")
+		stem := strings.TrimSuffix(path, "probe")
+		found, err := filepath.Glob(stem + "*")
+		errs = append(errs, err)
+		for _, path := range found {
+			if name := strings.TrimPrefix(path, stem); name == "probe" || hasFolder(name) {
+				continue
+			}
+			if stray := g.open("=" + path); stray != nil {
+				errs = append(errs, stray.discard())
+			}
+		}
+	}
+	return errors.Join(append(errs, probe.Remove())...)
 }
 
 // used is the CPU time used so far; -1 if that is not known.

@@ -270,6 +270,32 @@ func TestWhatWasHalfRemovedGoes(t *testing.T) {
 	}
 }
 
+func TestWhatWasHalfReleasedLeavesNoCgroup(t *testing.T) {
+	w := newWorld(t, nil)
+	d, a := w.open(), w.Attempt(drivertest.Stays)
+	if err := d.Start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the program to begin", func() bool { return w.Started(a) == 1 })
+	w.Close()
+	if err := fence(w.folder(a), filepath.Join(w.opt.Dir, rampart)); err != nil {
+		t.Fatal(err)
+	}
+	// And one of which nothing but a cgroup was made.
+	g, _ := newGroups(&w.opt)
+	if _, err := g.create("77.1", &wire.Attempt{Procs: 1}); err != nil {
+		t.Fatal(err)
+	}
+	d = w.open()
+	if err := d.Release(t.Context(), idOf(a)); err != nil {
+		t.Fatal(err)
+	}
+	if w.Living(a) > 0 {
+		t.Error("it lives on")
+	}
+	noCgroupsLeft(t, w.opt)
+}
+
 // Whatever is killed whenever: every program begins at most once, and of each
 // attempt that is not released exactly one end is heard.
 func TestWhateverIsKilledEveryAttemptEndsOnce(t *testing.T) {
@@ -329,7 +355,7 @@ func killAtRandom(t *testing.T, w *world) {
 	for _, a := range w.attempts {
 		n := heard(w, a, wire.Ended) + heard(w, a, wire.Lost)
 		if w.Started(a) > 1 || n > 1 || n < 1 && !released[a] || w.Living(a) > 0 {
-			t.Errorf("job %d began %d times, ended %d times, released: %v, %d live", a.Job, w.Started(a), n, released[a], w.Living(a))
+			t.Errorf("job %d began %d times, ended %d times, released: %v, %d live: %+v", a.Job, w.Started(a), n, released[a], w.Living(a), w.Heard(a))
 		}
 	}
 }

@@ -69,8 +69,8 @@ func (d *Driver) end(ctx context.Context, a *attempt) error {
 			return err
 		}
 	}
-	if a.group != nil {
-		if err := a.group.discard(); err != nil {
+	if g := d.groupOf(a); g != nil {
+		if err := g.discard(); err != nil {
 			return err
 		}
 	}
@@ -145,6 +145,19 @@ func (d *Driver) kill(ctx context.Context, a *attempt, p *process) error {
 	}
 }
 
+// groupOf is the attempt's cgroup, also if an earlier driver made it and this one
+// never looked.
+func (d *Driver) groupOf(a *attempt) group {
+	if a.group != nil {
+		return a.group
+	}
+	w, err := readAttempt(a.dir)
+	if err != nil {
+		return nil // nothing can have been started
+	}
+	return d.owner.open(w.Cgroup)
+}
+
 // putAway takes the folder out of sight; it is removed in passing.
 func (d *Driver) putAway(dir string) error {
 	trash := filepath.Join(d.path(trashDir), filepath.Base(dir))
@@ -190,6 +203,9 @@ func (d *Driver) tidy() error {
 	for _, e := range trash {
 		d.remove(filepath.Join(d.path(trashDir), e.Name()))
 	}
+	if err := d.owner.tidy(func(name string) bool { return exists(d.path(name)) }); err != nil {
+		d.log.Warn("cgroups cannot be removed", "cluster", d.opt.Cluster, "err", err)
+	}
 	return err
 }
 
@@ -204,8 +220,8 @@ func (d *Driver) remember(id driver.ID) {
 // the parent of every orphan below it, so nobody gets away. All are stopped
 // before any is killed, so that none starts others meanwhile.
 func (d *Driver) killBelow(ctx context.Context, a *attempt, agent *process) error {
-	if a.group != nil {
-		if err := a.group.Kill(); err != nil {
+	if g := d.groupOf(a); g != nil {
+		if err := g.Kill(); err != nil {
 			return fmt.Errorf("end a cgroup: %w", err)
 		}
 	}
