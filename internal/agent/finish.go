@@ -102,7 +102,7 @@ func unchanged(dir string, tree *depot.Tree) bool {
 	for i := range tree.Entries {
 		entries[tree.Entries[i].Path] = &tree.Entries[i]
 	}
-	found := 0
+	found, differs := 0, false
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == dir {
 			return err
@@ -119,12 +119,13 @@ func unchanged(dir string, tree *depot.Tree) bool {
 			return err
 		}
 		if !sameEntry(entries[filepath.ToSlash(rel)], info, path) {
+			differs = true
 			return fs.SkipAll
 		}
 		found++
 		return nil
 	})
-	return err == nil && found == len(entries)
+	return err == nil && !differs && found == len(entries)
 }
 
 func sameEntry(e *depot.Entry, info fs.FileInfo, path string) bool {
