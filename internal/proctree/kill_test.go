@@ -222,8 +222,9 @@ func TestStoppedProgramsStandStillAndContinue(t *testing.T) {
 			}
 		}
 		before := tree.Usage().CPU
-		time.Sleep(5 * time.Millisecond)
-		if after := tree.Usage().CPU; after != before {
+		time.Sleep(30 * time.Millisecond)
+		// Who is stopped may still have a last moment in the kernel to account for.
+		if after := tree.Usage().CPU; after > before+15*time.Millisecond {
 			t.Errorf("stopped, it used %v", after-before)
 		}
 		drained := count()
@@ -296,10 +297,7 @@ func TestReapingDisturbsNoOtherWaiter(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r reader
-	for _, pid := range r.ourChildren() {
-		s, err := r.stat(pid)
-		t.Errorf("left: %+v, %v", s, err)
-	}
+	waitFor(t, "the last to be reaped", func() bool { return len(r.ourChildren()) == 0 })
 }
 
 // A command in our own session is adopted and left to who started it.
