@@ -83,6 +83,12 @@ func (l *life) newWatching(s *started) *watching {
 	if d, ok := predict.FromQuantiles(a.Need); ok {
 		cfg.Need = d
 	}
+	switch a.Rule {
+	case "fixed-n":
+		cfg.Rule = predict.FixedN{N: 10} // as in papers/004
+	case "mean":
+		cfg.Rule = predict.MeanOnly{}
+	}
 	if d, ok := predict.FromQuantiles(a.Bytes); ok {
 		cfg.Bytes = d
 	}

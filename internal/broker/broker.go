@@ -35,6 +35,7 @@ type Options struct {
 	Clusters []Cluster
 	Engine   engine.Config
 	Sample   time.Duration // how often agents look; 0: 2 s
+	Rule     string        // by which agents predict; "": the usual one
 	Logs     joblog.Limits
 	KeepJobs time.Duration // what jobs wrote is dropped so long after their end; 0: never
 	Clock    clock.Clock

@@ -380,3 +380,32 @@ func TestClustersMayChangeWhileNoJobLives(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTheLastWordOfAnAttemptCountsOnce(t *testing.T) {
+	g := newGrid(t)
+	id := g.submit(jobfile.Job{Retries: 3})
+	other := g.submit(jobfile.Job{})
+	a, b := g.next(), g.next()
+	if a.Job != id {
+		a, b = b, a
+	}
+	b.run() // keeps the broker busy with something
+	a.run()
+	a.say(wire.Message{Kind: wire.Ended, Code: 3})
+	a.mu.Lock()
+	a.seq += 1 << 32 // as an agent that took over numbers what it says
+	a.mu.Unlock()
+	a.say(wire.Message{Kind: wire.Ended, Code: 3})
+	a.say(wire.Message{Kind: wire.Lost, Why: "no"})
+	if v := g.until(id, core.Failed); v.Code != 3 {
+		t.Errorf("it is %+v", v.Job)
+	}
+	b.end(0)
+	g.until(other, core.Done)
+	if n := len(g.explained(id, "end")); n != 1 {
+		t.Errorf("it ended %d times", n)
+	}
+	if n := len(g.explained(id, "lost")); n != 0 {
+		t.Errorf("after its end it was lost %d times", n)
+	}
+}

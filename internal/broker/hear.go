@@ -36,13 +36,22 @@ func (t *turn) hear(j *job, l *link, hello, m *wire.Message) {
 		return
 	}
 	if m.Seq > j.rec.Seq {
-		t.message(j, m)
+		if t.underWay(j) {
+			t.message(j, m)
+		}
 		if hello.Epoch == j.rec.Epoch { // else it was its last word, and a new attempt has begun
 			j.rec.Seq = m.Seq
 		}
 		t.touch(j)
 	}
 	t.after(func() { l.order(wire.Order{Kind: wire.Ack, Seq: m.Seq}) })
+}
+
+// underWay reports whether the attempt has not told its end yet. An agent that
+// took over from one that died may tell it again.
+func (t *turn) underWay(j *job) bool {
+	w := t.b.eng.World().Job(j.rec.ID)
+	return w != nil && w.Epoch() == j.rec.Epoch && len(w.Parts()) > 0
 }
 
 func (t *turn) message(j *job, m *wire.Message) {
@@ -72,6 +81,9 @@ func (t *turn) message(j *job, m *wire.Message) {
 		t.explain(j, "lost", "attempt lost", m.Why, nil)
 		t.tidy(j, epoch)
 		t.step(&core.Input{Kind: core.Crashed, Job: id, Epoch: epoch})
+		if j.rec.State.Terminal() { // it was tried often enough
+			j.rec.Reason += "; the last time: " + m.Why
+		}
 	case wire.Note:
 		if m.Entry != nil {
 			m.Entry.At = t.now // the agent's clock is not ours
@@ -85,8 +97,9 @@ func (t *turn) message(j *job, m *wire.Message) {
 func (t *turn) running(j *job, m *wire.Message) {
 	var out, err int64
 	choice := "from the beginning"
+	j.begunIO = 0
 	if s := m.Saved; s != nil {
-		out, err = s.Out, s.Err
+		out, err, j.begunIO = s.Out, s.Err, s.IO
 		choice = fmt.Sprintf("from checkpoint %d", s.N)
 		if m.State != nil {
 			t.moved(j, history.Transfer{What: history.Restore, To: j.rec.Cluster, Method: m.Method, Bytes: s.Bytes, Seconds: m.State.Wall})

@@ -22,6 +22,7 @@ type job struct {
 
 	requested core.Time // when this attempt was handed to its cluster
 	startedAt core.Time // when it began to run; 0 if it does not
+	begunIO   int64     // bytes that earlier attempts read and wrote
 	danger    bool      // the deadline was found in danger in this attempt
 	aimed     string    // why it is being stopped, for the history: moved or stopped
 	waits     string    // why it was last said to wait

@@ -143,9 +143,9 @@ func (t *turn) ran(j *job, how history.Outcome) {
 		run.Speed = t.b.eng.World().Cluster(c.id).Speed()
 	}
 	if v, _ := j.lastVitals(); v != nil {
-		run.CPU = v.CPU
+		run.CPU, run.Share = v.CPU, v.Mean
 		if how == history.Finished {
-			run.Need = v.Used
+			run.Need, run.Bytes = v.Used, float64(j.begunIO+v.Read+v.Written)
 		}
 		j.rec.CPU += v.CPU
 		j.rec.Wall += v.Wall

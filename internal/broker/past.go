@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -15,8 +16,10 @@ import (
 func (b *Broker) know(a *wire.Attempt) {
 	need, _ := b.need(b.ctx, &a.Spec)
 	a.Need = need.Quantiles()
-	program, _ := history.Program(a.Spec.Argv)
+	program, args := history.Program(a.Spec.Argv)
+	a.MTBF = b.past.mtbf(a.Cluster)
 	if runs, err := b.runsOf(b.ctx, program); err == nil {
+		a.Bytes, a.Duty = history.Bytes(runs, program, args), history.Duty(runs, program)
 		if cost, ok := history.SandboxCost(runs, program); ok {
 			a.SandboxCost = cost.Ratio
 		}
@@ -31,6 +34,30 @@ const enough = 100
 type pastRuns struct {
 	mu sync.Mutex
 	of map[string][]history.Run // newest first
+
+	ran  map[string]time.Duration // by cluster: how long attempts ran
+	lost map[string]int           // and how many of them were lost
+}
+
+// mtbf is the mean time between losses in a cluster; 0 if none was lost yet.
+func (p *pastRuns) mtbf(cluster string) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lost[cluster] == 0 {
+		return 0
+	}
+	return p.ran[cluster] / time.Duration(p.lost[cluster])
+}
+
+// count notes how long an attempt ran, and whether it was lost.
+func (p *pastRuns) count(r *history.Run) {
+	if p.ran == nil {
+		p.ran, p.lost = map[string]time.Duration{}, map[string]int{}
+	}
+	p.ran[r.Cluster] += core.Seconds(r.Wall())
+	if r.Outcome == history.Lost {
+		p.lost[r.Cluster]++
+	}
 }
 
 // most programs are remembered; then all are forgotten, and asked for again.
@@ -63,6 +90,7 @@ func (b *Broker) runsOf(ctx context.Context, program string) ([]history.Run, err
 func (p *pastRuns) add(r history.Run) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.count(&r)
 	if runs, known := p.of[r.Program]; known {
 		p.of[r.Program] = append([]history.Run{r}, runs[:min(len(runs), enough-1)]...)
 	}

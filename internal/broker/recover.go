@@ -41,6 +41,13 @@ func (b *Broker) load(ctx context.Context) error {
 	b.base = max(core.Time(b.began.UnixNano()), w.Now())
 	b.eng = engine.New(b.opt.Engine, w)
 	b.pending = l.Outbox
+	runs, err := b.opt.Store.Runs(ctx, store.Past{Limit: recent})
+	if err != nil {
+		return err
+	}
+	for i := range runs {
+		b.past.count(&runs[i])
+	}
 	b.nextJob, b.nextSend, b.nextEvent = max(1, l.NextJob), max(1, l.NextSend), l.NextEvent()
 	for i := range l.Jobs {
 		rec := l.Jobs[i]

@@ -42,6 +42,7 @@ type Policy struct {
 	Place     core.PlacePolicy
 	Approach  string // pra or pwa
 	Malleable string // a policy of package malleable, or none
+	Predict   string // how the share of a job is foretold: change-point, fixed-n, mean
 }
 
 // Keep is what is kept of jobs that have ended.

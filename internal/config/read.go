@@ -80,6 +80,9 @@ func (p *Policy) read(v yamlfile.Value) {
 		yamlfile.Key("malleable", func(v yamlfile.Value) {
 			p.Malleable = choice(v, "malleability policy", append(malleable.Names(), "none"))
 		}),
+		yamlfile.Key("predict", func(v yamlfile.Value) {
+			p.Predict = choice(v, "rule of prediction", []string{"change-point", "fixed-n", "mean"})
+		}),
 	)
 }
 

@@ -93,7 +93,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	b, err := broker.Open(ctx, broker.Options{State: o.State, Socket: socket, User: userName(), Store: st, Depot: chunks,
-		Clusters: clusters, Engine: engineConfig(cfg), Sample: cfg.Sample, Logs: joblog.Limits{Keep: cfg.Keep.Logs}, KeepJobs: cfg.Keep.Jobs, Log: o.Log})
+		Clusters: clusters, Engine: engineConfig(cfg), Sample: cfg.Sample, Rule: cfg.Policy.Predict, Logs: joblog.Limits{Keep: cfg.Keep.Logs}, KeepJobs: cfg.Keep.Jobs, Log: o.Log})
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,10 @@ type Run struct {
 	// Need is the reference CPU seconds of the whole job over all attempts that
 	// counted. Known only of the attempt that finished; 0 else.
 	Need float64 `json:"need,omitempty"`
+	// Bytes is what the whole job read and wrote; Share the part of its processors
+	// that this attempt had in the mean. 0 if not known.
+	Bytes float64 `json:"bytes,omitempty"`
+	Share float64 `json:"share,omitempty"`
 }
 
 // Wait is how many seconds the cluster let the attempt wait; false if it never

@@ -37,6 +37,7 @@ type Attempt struct {
 	Work  string  `json:"work,omitempty"`  // tree in the depot: the work folder at submission
 	Saved []Saved `json:"saved,omitempty"` // checkpoints to continue from, newest first; the first sound one is used
 	Every Every   `json:"every"`
+	Rule  string  `json:"rule,omitempty"` // how the share is foretold: fixed-n and mean are for comparison; "": by change points
 
 	Deadline core.Time     `json:"deadline,omitempty"` // by the broker's clock
 	Now      core.Time     `json:"now"`                // by the broker's clock, when this was written
