@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/api"
@@ -68,11 +69,8 @@ func (b *Bed) Run(ctx context.Context, name string, spec *jobfile.Job, others Ot
 	}
 	id := fmt.Sprint(j.ID)
 	c := &Course{Name: name, Deadline: spec.Deadline.Seconds()}
-	if say == nil {
-		say = func(float64, string) {}
-	}
 	if err == nil {
-		err = b.follow(ctx, c, &j, others, say)
+		err = b.follow(ctx, c, &j, others, oneAtATime(say))
 	}
 	if err != nil {
 		_, e := b.Client.Cancel(context.WithoutCancel(ctx), id)
@@ -87,30 +85,25 @@ func (b *Bed) Run(ctx context.Context, name string, spec *jobfile.Job, others Ot
 	return c, nil
 }
 
+// oneAtATime lets several goroutines say something; nil says nothing.
+func oneAtATime(say func(float64, string)) func(float64, string) {
+	if say == nil {
+		return func(float64, string) {}
+	}
+	var mu sync.Mutex
+	return func(at float64, text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		say(at, text)
+	}
+}
+
 // follow watches a job to its end.
 func (b *Bed) follow(ctx context.Context, c *Course, j *api.Job, others Others, say func(float64, string)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	come := make(chan *Load, 1)
-	go func() {
-		defer close(come)
-		if others.N == 0 {
-			return
-		}
-		select {
-		case <-time.After(others.After - b.clock.Since(j.Submitted.Time)):
-		case <-ctx.Done():
-			return
-		}
-		load, err := StartLoad(b.CPU[Home], others.N)
-		if err != nil {
-			cancel(err)
-			return
-		}
-		c.LoadAt = b.clock.Since(j.Submitted.Time).Seconds()
-		say(c.LoadAt, fmt.Sprintf("%d others begin to compute in %s", others.N, Home))
-		come <- load
-	}()
+	come := make(chan arrival, 1)
+	go func() { come <- b.arrive(ctx, cancel, j.Submitted.Time, others, say) }()
 	err := b.Client.Watch(ctx, fmt.Sprint(j.ID), func(l *api.Live) error {
 		c.see(l, b.clock(), say)
 		return nil
@@ -119,7 +112,35 @@ func (b *Bed) follow(ctx context.Context, c *Course, j *api.Job, others Others, 
 		err = cause
 	}
 	cancel(nil)
-	return errors.Join(err, (<-come).Stop())
+	came := <-come
+	c.LoadAt = came.at
+	return errors.Join(err, came.load.Stop())
+}
+
+// arrival is when others began to compute, if they did.
+type arrival struct {
+	load *Load
+	at   float64
+}
+
+// arrive waits until it is time and starts the others.
+func (b *Bed) arrive(ctx context.Context, fail context.CancelCauseFunc, submitted time.Time, others Others, say func(float64, string)) arrival {
+	if others.N == 0 {
+		return arrival{}
+	}
+	select {
+	case <-time.After(others.After - b.clock.Since(submitted)):
+	case <-ctx.Done():
+		return arrival{}
+	}
+	load, err := StartLoad(b.CPU[Home], others.N)
+	if err != nil {
+		fail(err)
+		return arrival{}
+	}
+	at := b.clock.Since(submitted).Seconds()
+	say(at, fmt.Sprintf("%d others begin to compute in %s", others.N, Home))
+	return arrival{load, at}
 }
 
 // output is a hash of what the program wrote: equal where the output is.
