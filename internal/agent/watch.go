@@ -219,17 +219,11 @@ func (l *life) vitals() wire.Vitals {
 	return v
 }
 
-// saveCost is how long it takes to save, move and restore the program: as it took
-// last time, or as its memory lets expect.
+// saveCost is how long it takes to save, move and restore the program, as it took
+// last time; 0 if it was never saved here: the broker has seen others.
 func (l *life) saveCost() time.Duration {
-	const perByte = 1.0 / (50 << 20) // seconds
-	switch {
-	case l.watch.method == methodRestart:
+	if l.watch.method == methodRestart || l.saving.took <= 0 {
 		return 0
-	case l.saving.took > 0:
-		return l.saving.took + max(l.restored, l.saving.took/2)
-	case l.watch.method == methodSandbox:
-		return time.Second + time.Duration(2*perByte*float64(l.watch.last.Memory)*float64(time.Second))
 	}
-	return 2 * time.Second
+	return l.saving.took + max(l.restored, l.saving.took/2)
 }

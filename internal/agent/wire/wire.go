@@ -143,7 +143,7 @@ type Vitals struct {
 	Work     []float64 `json:"work,omitempty"`   // quantiles of the CPU seconds left on the reference host, if it continues from where it is
 	Chance   float64   `json:"chance"`           // of meeting the deadline here; -1 if unknown
 	Model    string    `json:"model,omitempty"`  // what predicts: cpu, io, steps
-	SaveCost float64   `json:"save_s,omitempty"` // expected seconds to save, move and restore
+	SaveCost float64   `json:"save_s,omitempty"` // seconds to save, move and restore, as it took last time; 0: not known here
 	Method   string    `json:"method,omitempty"`
 	// SandboxCost is how many times longer the program takes in the sandbox, as
 	// far as this attempt could measure or estimate it; 0: it could not. For the
