@@ -129,7 +129,8 @@ func (b *Broker) overhead(ctx context.Context, j *job, v *wire.Vitals) predict.D
 	program, _ := history.Program(j.spec.Argv)
 	rows, err := b.opt.Store.Transfers(ctx, store.Past{Limit: recent})
 	for _, what := range []string{history.Save, history.Restore} {
-		q, _, _ := history.Cost(rows, history.Transfer{What: what, Program: program, Method: v.Method, From: j.rec.Cluster}, v.Memory)
+		like := history.Transfer{What: what, Program: program, Method: v.Method, From: j.rec.Cluster}
+		q, _, _ := history.Cost(rows, like, toSend(rows, like, v.Memory))
 		d, ok := predict.FromQuantiles(q)
 		if !ok || err != nil {
 			d = predict.LogNormal(guessedOverhead/2, 2*overheadSpread)
@@ -137,6 +138,24 @@ func (b *Broker) overhead(ctx context.Context, j *job, v *wire.Vitals) predict.D
 		cost = predict.Sum(cost, d)
 	}
 	return cost
+}
+
+// toSend is how many bytes of a program the depot will not have yet: as many as
+// last time; else such a part of its memory as it was of another program's.
+func toSend(rows []history.Transfer, like history.Transfer, memory int64) int64 {
+	part := 1.0
+	for i := len(rows) - 1; i >= 0; i-- { // the newest, which is the first, counts
+		r := &rows[i]
+		if r.What == like.What && r.Method == like.Method && r.Program != like.Program && r.Bytes > 0 {
+			part = min(1, float64(r.Sent)/float64(r.Bytes))
+		}
+	}
+	for i := range rows {
+		if r := &rows[i]; r.What == like.What && r.Method == like.Method && r.Program == like.Program {
+			return r.Sent
+		}
+	}
+	return int64(part * float64(memory))
 }
 
 func (b *Broker) speed(c *cluster) float64 {
