@@ -90,7 +90,7 @@ func TestChunksOfABlockThatStillLiveOutliveIt(t *testing.T) {
 
 func TestWhatAPushReliesOnIsSparedForItsTime(t *testing.T) {
 	dir := t.TempDir()
-	now := time.Duration(1000 * time.Hour)
+	now := 1000 * time.Hour
 	clock := func() time.Duration { return now }
 	open := func() *Store {
 		s := openStore(t, dir)

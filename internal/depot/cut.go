@@ -115,7 +115,8 @@ func (c *cutter) cutRun(emit func(sum, []byte) error) error {
 	}
 	for {
 		b, err := c.jc.Next()
-		if err != nil && !errors.Is(err, io.EOF) {
+		end := errors.Is(err, io.EOF)
+		if err != nil && !end {
 			return err
 		}
 		if len(b) > 0 {
@@ -123,7 +124,7 @@ func (c *cutter) cutRun(emit func(sum, []byte) error) error {
 				return err
 			}
 		}
-		if err != nil {
+		if end {
 			return nil
 		}
 	}

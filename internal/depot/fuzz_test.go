@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -140,8 +141,8 @@ func FuzzHandler(f *testing.F) {
 }
 
 func isAbsent(err error) bool {
-	a, ok := err.(*absent)
-	return ok && len(a.damaged) == 0
+	var a *absent
+	return errors.As(err, &a) && len(a.damaged) == 0
 }
 
 // Whatever a tree says, it is refused or it is safe, and it reads back as it

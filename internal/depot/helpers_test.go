@@ -1,7 +1,6 @@
 package depot
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -84,11 +84,15 @@ func noise(seed uint64, n int) []byte {
 // prose is n bytes that compress.
 func prose(seed uint64, n int) []byte {
 	r := rand.New(rand.NewPCG(seed, 8))
-	var b bytes.Buffer
-	for b.Len() < n {
-		fmt.Fprintf(&b, "step %d of %d: energy %.6f\n", r.IntN(1000), 1000, r.Float64())
+	b := make([]byte, 0, n+100)
+	for len(b) < n {
+		b = append(b, "step "...)
+		b = strconv.AppendUint(b, r.Uint64N(1000), 10)
+		b = append(b, " of 1000: the energy is now "...)
+		b = strconv.AppendUint(b, r.Uint64()>>40, 10)
+		b = append(b, " and the temperature steady\n"...)
 	}
-	return b.Bytes()[:n]
+	return b[:n]
 }
 
 func write(t testing.TB, path string, b []byte) {

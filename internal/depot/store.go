@@ -194,19 +194,43 @@ func (s *Store) putBlocks(ctx context.Context, raw []byte, blocks []*block) erro
 	if err := s.prepare(generation); err != nil {
 		return err
 	}
-	records, name, err := s.append(raw, blocks, false)
-	if err != nil {
-		return err
+	raw, blocks, found := s.onlyNew(raw, blocks)
+	if len(blocks) > 0 {
+		records, name, err := s.append(raw, blocks, false)
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			found = append(found, touchedBlock{name, r.off})
+		}
 	}
-	return s.touch.touch(touched(name, records))
+	return s.touch.touch(found)
 }
 
-func touched(name packName, records []record) []touchedBlock {
-	list := make([]touchedBlock, len(records))
-	for i, r := range records {
-		list[i] = touchedBlock{name, r.off}
+// onlyNew leaves out those blocks of which every chunk is there already, and
+// says where.
+func (s *Store) onlyNew(raw []byte, blocks []*block) ([]byte, []*block, []touchedBlock) {
+	var fresh []*block
+	var found []touchedBlock
+	for _, b := range blocks {
+		ids := make([]sum, b.count)
+		for i := range ids {
+			ids[i] = b.id(i)
+		}
+		if gone, at := s.look(ids); len(gone) > 0 {
+			fresh = append(fresh, b)
+		} else {
+			found = append(found, at...)
+		}
 	}
-	return list
+	if len(fresh) == len(blocks) {
+		return raw, blocks, found
+	}
+	raw = nil
+	for _, b := range fresh {
+		raw = append(raw, b.raw...)
+	}
+	return raw, fresh, found
 }
 
 // append writes blocks to the pack of this process and takes them into the

@@ -103,6 +103,7 @@ func TestTheHandlerTakesNothingThatIsWrong(t *testing.T) {
 	store := openStore(t, t.TempDir())
 	h := Handler(store)
 	good := encodeBlock(nil, []chunk{{sumOf([]byte("good")), []byte("good")}}, nil)
+	large := encodeBlock(nil, []chunk{{sumOf(noise(1, 100_000)), noise(1, 100_000)}}, nil)
 	wrong := encodeBlock(nil, []chunk{{sumOf([]byte("good")), []byte("evil")}}, nil)
 	torn := bytes.Clone(good)
 	torn[len(torn)-1] ^= 1
@@ -115,7 +116,7 @@ func TestTheHandlerTakesNothingThatIsWrong(t *testing.T) {
 		{"a damaged block", "POST", "/put", torn, http.StatusUnprocessableEntity},
 		{"half a block", "POST", "/put", good[:len(good)-1], http.StatusBadRequest},
 		{"no block", "POST", "/put", []byte(strings.Repeat("x", 100)), http.StatusUnprocessableEntity},
-		{"too much", "POST", "/put", bytes.Repeat(good, maxPutBody/len(good)+1), http.StatusRequestEntityTooLarge},
+		{"too much", "POST", "/put", bytes.Repeat(large, maxPutBody/len(large)+1), http.StatusRequestEntityTooLarge},
 		{"half an ID", "POST", "/missing", make([]byte, 33), http.StatusBadRequest},
 		{"too many IDs", "POST", "/get", make([]byte, 32*maxIDs+32), http.StatusBadRequest},
 		{"another verb", "POST", "/drop", nil, http.StatusNotFound},
