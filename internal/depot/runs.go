@@ -20,30 +20,46 @@ func (r *runReader) reset(f io.ReaderAt, off, n int64, holes *holeMap, buf []byt
 // next gives the length of the run of zeros that begins here, 0 if none does,
 // and whether there is something behind it. What Read gave is behind us.
 func (r *runReader) next() (zero int64, more bool, err error) {
-	if err := r.fill(zeroRun); err != nil {
-		return 0, false, err
-	}
-	k := zeroPages(r.have)
-	if k < zeroRun {
-		return 0, len(r.have) > 0, nil
-	}
-	for {
-		zero += int64(k)
+	if len(r.have) == 0 && r.hole() >= zeroRun {
+		zero = r.skip()
+	} else {
+		if err := r.fill(zeroRun); err != nil {
+			return 0, false, err
+		}
+		k := zeroPages(r.have)
+		if k < zeroRun {
+			return 0, len(r.have) > 0, nil
+		}
 		r.have = r.have[k:]
-		if len(r.have) > 0 || r.off == r.end {
-			return zero, len(r.have) > 0, nil
-		}
-		to := r.holes.zeroUntil(r.off, r.end)
-		if to < r.end {
-			to = r.off + (to-r.off)/pageSize*pageSize
-		}
-		zero += to - r.off
-		r.off = to
+		zero = int64(k)
+	}
+	for len(r.have) == 0 && r.off < r.end {
+		zero += r.skip()
 		if err := r.fill(pageSize); err != nil {
 			return 0, false, err
 		}
-		k = zeroPages(r.have)
+		k := zeroPages(r.have)
+		r.have = r.have[k:]
+		zero += int64(k)
 	}
+	return zero, len(r.have) > 0, nil
+}
+
+// hole is the length of the hole that begins at what was not read yet, in whole
+// pages unless it is all there is.
+func (r *runReader) hole() int64 {
+	to := r.holes.zeroUntil(r.off, r.end)
+	if to == r.end {
+		return to - r.off
+	}
+	return (to - r.off) / pageSize * pageSize
+}
+
+// skip goes over a hole.
+func (r *runReader) skip() int64 {
+	n := r.hole()
+	r.off += n
+	return n
 }
 
 // Read reads up to the next run of zeros and is at its end there.
