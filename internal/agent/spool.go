@@ -143,10 +143,14 @@ func (s *spool) flush() bool {
 	ok := true
 	for i := range s.streams {
 		st := &s.streams[i]
-		if len(st.tail) > 0 && s.store(i+1, st.end-int64(len(st.tail)), st.tail) {
-			st.tail = nil
+		for len(st.tail) > 0 {
+			piece := st.tail[:min(len(st.tail), pipeBuffer/16)]
+			if !s.store(i+1, st.end-int64(len(st.tail)), piece) {
+				ok = false
+				break
+			}
+			st.tail = st.tail[len(piece):]
 		}
-		ok = ok && len(st.tail) == 0
 	}
 	return ok
 }
