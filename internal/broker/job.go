@@ -20,13 +20,14 @@ type job struct {
 	saved []wire.Saved // kept checkpoints, newest first
 	line  queue        // commands being carried out, one after the other
 
-	requested core.Time // when this attempt was handed to its cluster
-	startedAt core.Time // when it began to run; 0 if it does not
-	begunIO   int64     // bytes that earlier attempts read and wrote
-	danger    bool      // the deadline was found in danger in this attempt
-	aimed     string    // why it is being stopped, for the history: moved or stopped
-	waits     string    // why it was last said to wait
-	held      bool      // not given to the engine yet: the array has enough running
+	requested core.Time       // when this attempt was handed to its cluster
+	startedAt core.Time       // when it began to run; 0 if it does not
+	begunIO   int64           // bytes that earlier attempts read and wrote
+	judged    core.ReasonCode // why it was last decided that it stays
+	danger    bool            // the deadline was found in danger in this attempt
+	aimed     string          // why it is being stopped, for the history: moved or stopped
+	waits     string          // why it was last said to wait
+	held      bool            // not given to the engine yet: the array has enough running
 	quote     *history.Quote
 	question  map[string]any // what the last decision was about
 	over      bool           // terminal, and its results are home

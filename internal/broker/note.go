@@ -36,7 +36,7 @@ func (t *turn) planned(j *job, ev *core.Event) {
 	c := t.b.clusters[ev.Cluster]
 	j.rec.Epoch, j.rec.Cluster, j.rec.Hosts, j.rec.Procs = ev.Epoch, c.Name, c.HostNames, ev.Procs.String()
 	j.rec.Seq, j.rec.Mark, j.rec.Method = 0, newMark(), ""
-	j.waits, j.danger, j.requested, j.startedAt = "", false, t.now, 0
+	j.waits, j.danger, j.judged, j.requested, j.startedAt = "", false, core.NoReason, t.now, 0
 	t.touch(j)
 	t.explain(j, "place", "cluster "+c.Name, ev.Why.String(), map[string]any{
 		"processors": ev.N, "attempt": int(ev.Epoch), "speed": t.b.eng.World().Cluster(ev.Cluster).Speed(), "share": t.b.eng.World().Cluster(ev.Cluster).Share()})
@@ -160,6 +160,9 @@ func (t *turn) judged(j *job, ev *core.Event) {
 	choice := "stay in " + j.rec.Cluster
 	if c, ok := ev.Aim.Cluster(); ok {
 		choice = fmt.Sprintf("move to %s", t.b.clusters[c].Name)
+	} else if j.judged == ev.Why.Code {
+		return // the same again tells nobody anything
 	}
+	j.judged = ev.Why.Code
 	t.explain(j, "decide", choice, ev.Why.String(), j.question)
 }

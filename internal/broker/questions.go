@@ -63,6 +63,9 @@ func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
 	}
 	if live == nil {
 		rec, err := b.opt.Store.Job(ctx, ref)
+		if n, e := strconv.ParseInt(ref, 10, 64); e == nil && err == nil && rec.ID != core.JobID(n) {
+			err = store.ErrNoJob // a number is a number, not the beginning of a unique id
+		}
 		switch {
 		case errors.Is(err, store.ErrNoJob):
 			return nil, nil, &badinput.Error{Field: "job", Value: ref, Want: "the number of a job; godwit ps lists them"}

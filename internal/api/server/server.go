@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/api"
@@ -178,7 +179,7 @@ func (s *server) explain(r *http.Request) ([]api.Decision, error) {
 }
 
 func (s *server) shutdown(*http.Request) (api.Done, error) {
-	s.Shutdown()
+	time.AfterFunc(50*time.Millisecond, s.Shutdown) // after the answer
 	return api.Done{Text: "the broker ends; jobs run on"}, nil
 }
 
