@@ -34,6 +34,7 @@ type fakeBroker struct {
 	messages []wire.Message
 	out      [3][]byte
 	status   int
+	vitals   *wire.Vitals // of the last status
 	cuts     int
 	changed  chan struct{}
 }
@@ -134,6 +135,7 @@ func (b *fakeBroker) take(c *wire.Conn, mark string, m wire.Message) bool {
 			b.t.Errorf("message without a number: %+v", m)
 		}
 		b.status++
+		b.vitals = m.State
 		b.tell()
 		return true
 	}

@@ -1,0 +1,162 @@
+package agent
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/predict"
+	"github.com/godwit-hpc/godwit/internal/proctree"
+)
+
+// newWatched is a job that needs 100 CPU seconds within 200, of which its host
+// gives it the share that the test sets, in per cent.
+func newWatched(t *testing.T) (*harness, *atomic.Int64) {
+	t.Helper()
+	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
+	share := new(atomic.Int64)
+	share.Store(100)
+	last, cpu := h.around.clock(), time.Duration(0)
+	h.around.usage = func(string) proctree.Usage {
+		now := h.around.clock()
+		cpu += now.Sub(last) * time.Duration(share.Load()) / 100
+		last = now
+		return proctree.Usage{CPU: cpu, Processes: 1, Memory: 1 << 20}
+	}
+	h.attempt.Need = predict.LogNormal(100, 0.02).Quantiles()
+	h.attempt.Deadline = h.attempt.Now.Add(200 * time.Second)
+	h.start()
+	return h, share
+}
+
+func (h *harness) end() {
+	h.order(wire.Order{Kind: wire.Kill})
+	h.wait()
+}
+
+func TestADeadlineInDangerIsToldAndARefusalIsAccepted(t *testing.T) {
+	h, share := newWatched(t)
+	h.begin()
+	h.await(wire.Running)
+	time.Sleep(time.Second)
+	if n := len(h.all(wire.Ask)); n > 0 {
+		t.Error("asked without need")
+	}
+	share.Store(30)
+	m := h.await(wire.Ask)
+	if s := m.State; s.Chance >= 0.95 || s.Chance < 0 || len(s.Left) != predict.NLevels || len(s.Work) != predict.NLevels ||
+		s.Share > 0.5 || s.Mean < s.Share || s.Model == "" || s.Left[6] < 150 || s.Work[6] > 100 || !strings.Contains(m.Why, "%") {
+		t.Errorf("asked with %q, %+v", m.Why, s)
+	}
+	h.order(wire.Order{Kind: wire.Answer, Why: "nowhere is better"})
+	n := len(h.all(wire.Ask))
+	time.Sleep(time.Second)
+	if again := len(h.all(wire.Ask)); again > n+2 {
+		t.Errorf("asked %d times within a second of a refusal", again-n)
+	}
+	if m := h.await(wire.Note); m.Entry == nil || m.Entry.Kind == "" || m.Entry.Why == "" {
+		t.Errorf("noted %+v", m)
+	}
+	h.until("a change that is told", func() bool {
+		for _, m := range h.messages {
+			if m.Kind == wire.Note && m.Entry.Kind == "predict" && strings.Contains(m.Entry.Choice, "instead of") {
+				return true
+			}
+		}
+		return false
+	})
+	h.end()
+}
+
+func TestAJobThatIsNotToBeMovedIsOnlyWarnedAbout(t *testing.T) {
+	h, share := newWatched(t)
+	h.attempt.Spec.Adapt = jobfile.AdaptOff
+	share.Store(20)
+	h.begin()
+	h.until("a warning", func() bool {
+		for _, m := range h.messages {
+			if m.Kind == wire.Note && strings.Contains(m.Entry.Choice, "in danger") {
+				return true
+			}
+		}
+		return false
+	})
+	if n := len(h.all(wire.Ask)); n > 0 {
+		t.Error("asked all the same")
+	}
+	h.end()
+}
+
+func TestAStatusSaysHowTheJobDoes(t *testing.T) {
+	h, share := newWatched(t)
+	share.Store(80)
+	h.begin()
+	h.await(wire.Running)
+	h.order(wire.Order{Kind: wire.Watch, Every: 20 * time.Millisecond})
+	h.until("a status", func() bool { return h.vitals != nil && len(h.vitals.Left) > 0 && h.vitals.Share > 0 })
+	h.mu.Lock()
+	v := *h.vitals
+	h.mu.Unlock()
+	if v.CPU <= 0 || v.Wall <= 0 || v.Share < 0.6 || v.Share > 1 || v.Done < 0 || v.Memory != 1<<20 || v.Method != methodRestart {
+		t.Errorf("status %+v", v)
+	}
+	h.end()
+}
+
+// A clock that is set does not matter: time is measured by the one that cannot
+// be, and what the broker's says counts from what it said at first.
+func TestAClockThatIsSetDoesNotMatter(t *testing.T) {
+	l := newLife(testAround(nil), folder{t.TempDir()}, &wire.Attempt{Now: core.AtSecond(5000)}, 0)
+	if !strings.Contains(l.born.String(), " m=") {
+		t.Fatalf("%v has no monotonic reading", l.born)
+	}
+	if by := l.within(core.AtSecond(5030)); by < 25*time.Second || by > 31*time.Second {
+		t.Errorf("30 s from now are %v", by)
+	}
+	for _, by := range []core.Time{core.AtSecond(1400), core.AtSecond(9e6), 0, -5} {
+		if d := l.within(by); d < time.Second || d > time.Hour {
+			t.Errorf("until %v are %v", by, d)
+		}
+	}
+	var a, b unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &a); err != nil {
+		t.Fatal(err)
+	}
+	from, at := l.now(), l.brokerTime()
+	time.Sleep(50 * time.Millisecond)
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &b); err != nil {
+		t.Fatal(err)
+	}
+	passed := l.now() - from
+	if most := time.Duration(b.Nano()-a.Nano()) + time.Second; passed < 50*time.Millisecond || passed > most {
+		t.Errorf("%v passed, by the monotonic clock at most %v", passed, most)
+	}
+	if d := l.brokerTime().Sub(at); d < passed || d > passed+time.Second {
+		t.Errorf("%v passed by the broker's clock", d)
+	}
+}
+
+func TestSamplesAreNeitherTooManyNorTooFew(t *testing.T) {
+	for given, want := range map[time.Duration]time.Duration{
+		0: usualSample, -1: usualSample, time.Millisecond: shortestSample, 5 * time.Second: 5 * time.Second, time.Hour: longestSample,
+	} {
+		if got := sampleEvery(&wire.Attempt{Every: wire.Every{Sample: given}}); got != want {
+			t.Errorf("%v gives %v", given, got)
+		}
+	}
+}
+
+func TestTheEnvironmentIsOursAndTheJobs(t *testing.T) {
+	a := &wire.Attempt{Job: 9, Mark: "m", Procs: 4, Index: 3, Spec: jobfile.Job{
+		Env: map[string]string{"HOME": "/elsewhere", "GODWIT_ATTEMPT": "forged", "X": ""}, Array: jobfile.ArrayRange{First: 1, Last: 5, Step: 1}}}
+	got := strings.Join(environment(a, "/w", []string{"HOME=/root", "GODWIT_OLD=1", "PATH=/bin", "PWD=/"}), " ")
+	if want := "PATH=/bin GODWIT_ATTEMPT=m GODWIT_INDEX=3 GODWIT_JOB=9 GODWIT_PROCS=4 HOME=/elsewhere PWD=/w X="; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
