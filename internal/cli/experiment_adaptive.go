@@ -51,8 +51,9 @@ func (a *app) demo(ctx context.Context, d adaptive.Demo) error {
 }
 
 type adaptiveFlags struct {
-	plan                   adaptive.Plan
-	only                   []string
+	scenario, jobs         string
+	only, programs         []string
+	repeat                 int
 	out, output, raw, from string
 	quiet                  bool
 }
@@ -70,7 +71,7 @@ hour, and the machine should have nothing else to do. What was measured is kept 
 --results, from which --from writes the report again.`
 
 func (a *app) adaptiveCommand() *cobra.Command {
-	f := &adaptiveFlags{plan: adaptive.DefaultPlan(), only: []string{"a", "b", "c", "d"}}
+	f := &adaptiveFlags{only: []string{"a", "b", "c", "d"}}
 	cmd := &cobra.Command{
 		Use:   "adaptive",
 		Short: "Programs with deadlines on a cluster that degrades (papers/004): predicted, moved, in time, and at what cost",
@@ -82,14 +83,11 @@ func (a *app) adaptiveCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	flags.StringVar(&f.scenario, "scenario", "scenarios/adaptive.yaml", "lengths, repetitions and so on stand in `FILE`")
+	flags.StringVar(&f.jobs, "jobs", "examples/jobs", "the programs are in `DIR`")
 	flags.StringSliceVar(&f.only, "only", f.only, "do these `PARTS`; b and c need a, which is then done as well")
-	flags.StringSliceVar(&f.plan.Programs, "programs", nil, "run these `PROGRAMS`: burn, pi, orders (default all)")
-	flags.Var(whole(&f.plan.Repeat, 1, 1000), "repeat", "make every run of a to c so often")
-	flags.DurationVar(&f.plan.Length, "length", f.plan.Length, "how long a program takes alone")
-	flags.DurationVar(&f.plan.Sample, "sample", f.plan.Sample, "look at programs so often in a to c")
-	flags.DurationVar(&f.plan.OverheadLength, "overhead-length", f.plan.OverheadLength, "how long the program of d takes")
-	flags.Var(whole(&f.plan.OverheadRepeat, 1, 1000), "overhead-repeat", "make every run of d so often")
-	flags.StringVar(&f.plan.Jobs, "jobs", f.plan.Jobs, "the programs are in `DIR`")
+	flags.StringSliceVar(&f.programs, "programs", nil, "run these `PROGRAMS` only")
+	flags.Var(whole(&f.repeat, 1, 1000), "repeat", "make every run so often")
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
 	flags.StringVar(&f.raw, "results", "build/adaptive-broker.json", "keep what was measured in `FILE`")
 	flags.StringVar(&f.from, "from", "", "measure nothing: write the report from `FILE`")
@@ -158,11 +156,21 @@ func (a *app) adaptiveResults(ctx context.Context, f *adaptiveFlags) (*adaptive.
 		}
 		return r, nil
 	}
-	f.plan.Parts = strings.Join(f.only, "")
-	if !f.quiet {
-		f.plan.Out = a.stderr
+	plan, err := adaptive.ReadPlan(f.scenario)
+	if err != nil {
+		return nil, err
 	}
-	r, err := f.plan.Measure(ctx)
+	plan.Parts, plan.Jobs = strings.Join(f.only, ""), f.jobs
+	if len(f.programs) > 0 {
+		plan.Programs = f.programs
+	}
+	if f.repeat > 0 {
+		plan.Repeat, plan.OverheadRepeat = f.repeat, f.repeat
+	}
+	if !f.quiet {
+		plan.Out = a.stderr
+	}
+	r, err := plan.Measure(ctx)
 	if err != nil {
 		return nil, err
 	}

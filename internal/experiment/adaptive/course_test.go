@@ -142,7 +142,7 @@ func good() *Results {
 		tr.Without = append(tr.Without, predicts("burn, without", 105, 50, 0.02))
 		tr.With = append(tr.With, moved(predicts("burn, with", 48, 50, 0.02), 15, 17))
 	}
-	tr.due(r.Plan.Floor)
+	tr.due(r.Plan.Slack)
 	r.Trials = append(r.Trials, tr)
 	for round := range 3 {
 		r.Costs = append(r.Costs, Cost{Round: round, Wall: 10, CPU: 10})
@@ -269,6 +269,59 @@ func TestOthersComputeUntilTheyAreStopped(t *testing.T) {
 			t.Errorf("process %d is left", pid)
 		}
 	}
+}
+
+func TestThePublishedScenarioIsTheUsualPlan(t *testing.T) {
+	p, err := ReadPlan("../../../scenarios/adaptive.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := DefaultPlan()
+	want.Programs = []string{burnName, piName, ordersName}
+	if diff := cmp.Diff(want, p); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := ReadPlan("nowhere.yaml"); !badinput.Is(err) {
+		t.Error(err)
+	}
+}
+
+func TestAWrongScenarioIsToldByLineFieldAndValue(t *testing.T) {
+	for text, want := range map[string]string{
+		"repeat: 0":                      `:1: repeat "0": a whole number from 1 to 1000`,
+		"length: 0s":                     `:1: length "0s":`,
+		"others: {program: 2}":           `:1: others.program: unknown field, did you mean programs?`,
+		"overhead: {intervals: [3m]}":    `:1: overhead.intervals[0] "3m": a time from 100ms to 2m`,
+		"programs: burn":                 `:1: programs "burn": a list of programs`,
+		"slack: -1\nsample: 1s":          `:1: slack "-1":`,
+		"sample: 1ms":                    `:1: sample "1ms": a time from 100ms to 2m`,
+		"length: 20s\nsample: x\nx: 1\n": `:2: sample "x":`,
+	} {
+		_, err := parsePlan("s.yaml", []byte(text))
+		if !badinput.Is(err) || !strings.HasPrefix(err.Error(), "s.yaml"+want) {
+			t.Errorf("%s\ngot  %v\nwant s.yaml%s", text, err, want)
+		}
+	}
+}
+
+func FuzzPlan(f *testing.F) {
+	data, err := os.ReadFile("../../../scenarios/adaptive.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := parsePlan("s.yaml", data)
+		if err != nil {
+			if !badinput.Is(err) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("not for users: %q", err)
+			}
+			return
+		}
+		if p.Repeat < 1 || p.Length <= 0 || p.Sample <= 0 || p.Others.N < 1 || p.Others.After <= 0 || !(p.Slack >= 0) {
+			t.Errorf("accepted %+v", p)
+		}
+	})
 }
 
 func TestAnImpossiblePlanIsTheUsersMistake(t *testing.T) {

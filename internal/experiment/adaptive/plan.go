@@ -25,9 +25,8 @@ type Plan struct {
 	Length   time.Duration // of a program alone
 	Sample   time.Duration // how often it is looked at in a to c
 	Repeat   int           // runs of each kind
-	Others   int           // programs that begin to compute
-	LoadAt   float64       // when, as a part of Length
-	Floor    float64       // least slack of a deadline, as a part of the mean completion time
+	Others   Others        // that begin to compute in b and c
+	Slack    float64       // least one of a deadline, as a part of the mean completion time
 
 	Intervals      []time.Duration // of d
 	OverheadLength time.Duration   // of the program in d
@@ -36,10 +35,8 @@ type Plan struct {
 
 // DefaultPlan is the experiment as the report shows it.
 func DefaultPlan() Plan {
-	return Plan{Parts: "abcd", Jobs: "examples/jobs", Length: 45 * time.Second, Sample: 500 * time.Millisecond, Repeat: 3, Others: 2, LoadAt: 1. / 3,
-		// The deadline of the paper's first experiment is what the job takes with
-		// 90 % of the processor.
-		Floor:     1. / 9,
+	return Plan{Parts: "abcd", Jobs: "examples/jobs", Length: 45 * time.Second, Sample: 500 * time.Millisecond, Repeat: 3,
+		Others: Others{N: 2, After: 15 * time.Second}, Slack: 0.111,
 		Intervals: []time.Duration{100 * time.Millisecond, 2 * time.Second, 35 * time.Second, 120 * time.Second}, OverheadLength: 10 * time.Second, OverheadRepeat: 6}
 }
 
@@ -163,18 +160,17 @@ func (p *Plan) try(ctx context.Context, prog Program, home int) (t *Trial, err e
 	if t.Alone, err = p.runs(ctx, b, "alone", spec, p.Repeat+1, Others{}); err != nil {
 		return nil, err
 	}
-	t.due(p.Floor)
+	t.due(p.Slack)
 	p.say("%s: deadline %.1f s", t.Name, t.Deadline)
 	spec.Deadline = core.Seconds(t.Deadline)
-	others := Others{p.Others, core.Seconds(p.LoadAt * p.Length.Seconds())}
 	if p.does('c') {
-		if t.With, err = p.runs(ctx, b, "with the service", spec, p.Repeat, others); err != nil {
+		if t.With, err = p.runs(ctx, b, "with the service", spec, p.Repeat, p.Others); err != nil {
 			return nil, err
 		}
 	}
 	if p.does('b') {
 		spec.Adapt = jobfile.AdaptOff
-		if t.Without, err = p.runs(ctx, b, "without the service", spec, p.Repeat, others); err != nil {
+		if t.Without, err = p.runs(ctx, b, "without the service", spec, p.Repeat, p.Others); err != nil {
 			return nil, err
 		}
 	}
@@ -202,11 +198,11 @@ func (p *Plan) runs(ctx context.Context, b *Bed, how string, spec jobfile.Job, n
 // due sets the deadline as the paper does: three standard deviations above the
 // mean completion time. A spread of about zero leaves no time to move anything
 // anywhere, so there is a least slack.
-func (t *Trial) due(floor float64) {
+func (t *Trial) due(least float64) {
 	s := t.alone()
 	slack := 3 * s.Sd
-	t.Floored = slack < floor*s.Mean
-	t.Deadline = s.Mean + max(slack, floor*s.Mean)
+	t.Floored = slack < least*s.Mean
+	t.Deadline = s.Mean + max(slack, least*s.Mean)
 }
 
 // alone is how long the undisturbed runs took.

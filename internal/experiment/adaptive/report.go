@@ -111,8 +111,8 @@ service costs (d). Two clusters, %s and %s, are one processor each; the program
 begins in the first. Times are scaled down: about %.0f s alone where the paper's
 programs took 8 minutes to over an hour.
 
-This file is written by ` + "`godwit experiment adaptive`" + `; every number and verdict is
-computed from the runs.
+This file is written by ` + "`godwit experiment adaptive`" + ` from ` + "`scenarios/adaptive.yaml`" + `;
+every number and verdict is computed from the runs.
 
 Measured on %s, on %d processors (%s), %s, %s, %s. Load averages (1, 5, 15 minutes)
 before the experiment %s, after it %s.
@@ -124,7 +124,7 @@ func (r *Results) writeHead(b *strings.Builder) {
 	if m.Root {
 		who = "as root"
 	}
-	fmt.Fprintf(b, head, r.Plan.Others, Home, Away, r.Plan.Length.Seconds(), m.At.Format("2 January 2006"), m.CPUs, m.Model, m.Kernel, who,
+	fmt.Fprintf(b, head, r.Plan.Others.N, Home, Away, r.Plan.Length.Seconds(), m.At.Format("2 January 2006"), m.CPUs, m.Model, m.Kernel, who,
 		"everything in `/tmp` on its disk", m.LoadBefore, m.LoadAfter)
 }
 
@@ -197,7 +197,7 @@ func (r *Results) writeDisturbed(b *strings.Builder) {
 	b.WriteString("\n## (b) and (c) Others begin to compute on the same processor\n\n")
 	fmt.Fprintf(b, "%d programs that only compute begin %.0f s after submission. The deadline is the mean\ncompletion time of (a) and three standard deviations, but at least %.1f %% more than the mean:\n"+
 		"three deviations of a machine that does nothing else are less than a move can take. (The\npaper's first deadline is the time the job takes with 90 %% of the processor, as this least one.)\n",
-		r.Plan.Others, r.Plan.LoadAt*r.Plan.Length.Seconds(), 100*r.Plan.Floor)
+		r.Plan.Others.N, r.Plan.Others.After.Seconds(), 100*r.Plan.Slack)
 	b.WriteString("\n| program | alone | deadline | without the service | met | with it | met | moved after | slowed down by |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, f := range paper() {
 		alone := fmt.Sprintf("%.1f", f.alone)
