@@ -288,3 +288,57 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 		}
 	}
 }
+
+func TestStopAndKillAndTheTimeLimitReachASetup(t *testing.T) {
+	for what, do := range map[string]func(*harness){
+		"stop":  func(h *harness) { h.order(wire.Order{Kind: wire.Stop, Why: "moved"}) },
+		"kill":  func(h *harness) { h.order(wire.Order{Kind: wire.Kill}) },
+		"limit": func(*harness) {},
+	} {
+		t.Run(what, func(t *testing.T) {
+			h := newHarness(t, "/bin/true")
+			h.attempt.Spec.Setup = "echo up; sleep 1000"
+			if what == "limit" {
+				h.attempt.Spec.Time = 300 * time.Millisecond
+			}
+			h.start()
+			h.begin()
+			h.until("output", func() bool { return len(h.out[1]) > 0 })
+			do(h)
+			h.wait()
+			switch list := h.endings(); {
+			case what == "kill" && len(list) == 0:
+			case what == "stop" && len(list) == 1 && list[0].Kind == wire.Left && list[0].Saved == nil:
+			case what == "limit" && len(list) == 1 && list[0].Code == 124:
+			default:
+				t.Errorf("told %s", kinds(list))
+			}
+		})
+	}
+}
+
+func TestGarbageFromTheSocketDoesNotDisturbTheProgram(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "i=0; while [ $i -lt 50 ]; do i=$((i+1)); echo $i; sleep 0.01; done")
+	r := rand.New(rand.NewPCG(5, 5))
+	h.garbage = func() []byte {
+		switch r.IntN(5) {
+		case 0:
+			return []byte("\x00\x00\x00\x02{}\x00\x00\x00\x05[1,2]")
+		case 1:
+			return []byte("\x00\x00\x00\x12{\"kind\":\"nothing\"}")
+		case 2:
+			return []byte("HTTP/1.1 500 Oops\r\n\r\n")
+		case 3:
+			b := make([]byte, r.IntN(100))
+			for i := range b {
+				b[i] = byte(r.Uint32())
+			}
+			return b
+		}
+		return nil
+	}
+	h.run()
+	if m := h.ended(); m.Code != 0 || strings.Count(h.output(1), "\n") != 50 {
+		t.Errorf("told %+v, %q", m, h.output(1))
+	}
+}

@@ -19,11 +19,12 @@ import (
 // fakeBroker is the broker's end of the protocol: it takes numbered messages
 // once, keeps the output as a broker would, and does what a test tells it to.
 type fakeBroker struct {
-	t      *testing.T
-	socket string
-	store  *depot.Store
-	cut    *rand.Rand // if set, connections break at random moments
-	mute   bool       // acknowledge nothing
+	t       *testing.T
+	socket  string
+	store   *depot.Store
+	cut     *rand.Rand    // if set, connections break at random moments
+	mute    bool          // acknowledge nothing
+	garbage func() []byte // sent after each message, if set
 
 	mu       sync.Mutex
 	server   *http.Server
@@ -153,6 +154,9 @@ func (b *fakeBroker) take(c *wire.Conn, mark string, m wire.Message) bool {
 	}
 	if b.cutNow() { // durable, but not acknowledged
 		return false
+	}
+	if b.garbage != nil {
+		_, _ = c.Write(b.garbage())
 	}
 	return b.mute || wire.WriteFrame(c, wire.Order{Kind: wire.Ack, Seq: b.last[mark]}) == nil
 }

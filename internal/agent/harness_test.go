@@ -51,6 +51,7 @@ func testAround(signals <-chan os.Signal) *around {
 		usage:        func(mark string) proctree.Usage { return proctree.Of(mark).Usage() },
 		kill:         proctree.KillLeftovers,
 		sentry:       sentryTime,
+		free:         freeSpace,
 		spent:        spentByChildren,
 		adopt:        func(mark string, pid int) error { return proctree.Of(mark).Adopt(pid) },
 		spoolSegment: 32 << 10, spoolLimit: 1 << 20,

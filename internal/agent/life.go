@@ -29,6 +29,7 @@ type around struct {
 	adopt   func(mark string, pid int) error                    // count a process that the method started as the attempt's
 	sentry  func(supervisor int) (time.Duration, bool)          // processor time of a sandbox's own processes
 	spent   func() spent                                        // by all processes that were waited for
+	free    func(dir string) (int64, error)                     // bytes on the disk of a folder
 	signals <-chan os.Signal                                    // the machine stops
 
 	spoolLimit, spoolSegment int64

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -98,6 +100,7 @@ func (l *life) beginSave(o saveOrder, within time.Duration) {
 	stopTimer(&l.dueSave)
 	l.saves++
 	n, s, at := l.saves, l.saver, l.brokerTime()
+	s.size = l.imageSize()
 	l.save = &o
 	timed, release := context.WithTimeout(l.work, within)
 	ctx, cancel := context.WithCancelCause(timed)
@@ -234,6 +237,7 @@ type saver struct {
 	done    func() float64                        // part of the work, as reported
 	epoch   core.Epoch
 
+	size  int64  // of the next image, about
 	image string // folder of the last image
 	shot  *depot.Shot
 	last  time.Duration // when the last save was over
@@ -277,6 +281,9 @@ func (s *saver) save(ctx context.Context, n int, stop bool) (*wire.Saved, error)
 	s.image = filepath.Join(s.scratch, fmt.Sprintf("image.%d", n))
 	copied := filepath.Join(s.scratch, fmt.Sprintf("files.%d", n))
 	defer os.RemoveAll(copied) //nolint:errcheck // what is left goes with the folder
+	if err := s.hasRoom(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(s.image, 0o700); err != nil {
 		return nil, err
 	}
@@ -304,6 +311,38 @@ func (s *saver) save(ctx context.Context, n int, stop bool) (*wire.Saved, error)
 	s.shot = shot
 	saved.Took = s.around.clock.Since(begin)
 	return saved, nil
+}
+
+// hasRoom says whether the image will fit. Finding out by filling the disk would
+// disturb the program, and others.
+func (s *saver) hasRoom() error {
+	const spare = 32 << 20
+	if s.size == 0 {
+		return nil
+	}
+	free, err := s.around.free(s.scratch)
+	if err != nil || free > s.size+s.size/8+spare {
+		return nil //nolint:nilerr // not known: it will be seen
+	}
+	return fmt.Errorf("there is no room for an image of about %d MB: %d MB are free on the disk of %s", s.size>>20, free>>20, s.scratch)
+}
+
+// imageSize is about how large an image of the program is; 0 if it is hardly
+// anything.
+func (l *life) imageSize() int64 {
+	if l.program.choice.method != methodSandbox {
+		return 0
+	}
+	return l.watch.last.Memory
+}
+
+// freeSpace is what an ordinary user may still write to the disk of a folder.
+func freeSpace(dir string) (int64, error) {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return 0, err
+	}
+	return int64(fs.Bavail) * fs.Bsize, nil
 }
 
 // freeze is called while the program stands still.

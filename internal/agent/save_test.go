@@ -282,3 +282,46 @@ func TestABrokerThatDiesDuringAMoveFindsItDone(t *testing.T) {
 	h.wait()
 	h.wantSteps(300)
 }
+
+func TestAFullDiskCostsTheCheckpointAndNotTheProgram(t *testing.T) {
+	h := newSteps(t, 150, "2ms")
+	mounted := unix.Mount("tmpfs", h.dir, "tmpfs", 0, "size=1m") == nil
+	if mounted {
+		defer unix.Unmount(h.dir, unix.MNT_DETACH)
+	} else { // only root may mount: a disk that is said to be full must do
+		h.around.free = func(string) (int64, error) { return 1 << 20, nil }
+	}
+	h.begin()
+	h.upTo(10)
+	if mounted {
+		// More than half of the disk: a copy does not fit.
+		if err := os.WriteFile(filepath.Join(h.dir, "work", "big"), make([]byte, 700<<10), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h.order(wire.Order{Kind: wire.Save})
+		if m := h.await(wire.NotSaved); !strings.Contains(m.Why, "no space left") {
+			t.Errorf("told %+v", m)
+		}
+		if err := os.Remove(filepath.Join(h.dir, "work", "big")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.order(wire.Order{Kind: wire.Save})
+	h.await(wire.Checkpoint)
+	h.wait()
+	h.wantSteps(150)
+}
+
+func TestAnImageThatWillNotFitIsNotBegun(t *testing.T) {
+	s := &saver{around: &around{free: func(string) (int64, error) { return 100 << 20, nil }}, scratch: "/s", size: 90 << 20}
+	if err := s.hasRoom(); err == nil || !strings.Contains(err.Error(), "90 MB") {
+		t.Errorf("90 MB, and the disk has 100: %v", err)
+	}
+	s.size = 10 << 20
+	if err := s.hasRoom(); err != nil {
+		t.Error(err)
+	}
+	if n, err := freeSpace(t.TempDir()); err != nil || n <= 0 {
+		t.Errorf("free: %v, %v", n, err)
+	}
+}
