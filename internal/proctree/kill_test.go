@@ -88,13 +88,13 @@ func TestWhoKeepsForkingAwayIsKilled(t *testing.T) {
 	for name, script := range map[string]string{
 		"in one group":         `flee() { [ $1 = 0 ] || flee $(($1 - 1)) & }; flee 20000`,
 		"in many":              `if [ $1 != 0 ]; then setsid -f sh "$0" $(($1 - 1)); fi`,
-		"with many companions": `for i in 1 2 3 4 5 6 7 8 9 10; do (flee() { [ $1 = 0 ] || flee $(($1 - 1)) & }; flee 5000) & done`,
+		"with many companions": `for i in 1 2 3 4 5 6 7 8 9 10; do (flee() { sleep 0.005; [ $1 = 0 ] || flee $(($1 - 1)) & }; flee 3000) & done`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := newTree(t)
 			s := role()
 			s.Dir = t.TempDir()
-			s.Argv = []string{"sh", writeFile(t, s.Dir, "flee", script+"\n", 0o644), "3000"}
+			s.Argv = []string{"sh", writeFile(t, s.Dir, "flee", script+"\n", 0o644), "5000"}
 			ended(t, mustStart(t, tree, s))
 			time.Sleep(50 * time.Millisecond)
 			if tree.empty() {

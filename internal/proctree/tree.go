@@ -187,17 +187,30 @@ func (t *Tree) Wait(ctx context.Context) error {
 }
 
 // empty reports whether no process is left; the dead may still have to be
-// waited for. Whoever of the tree has no parent
-// in it is a child of ours, so those are all that need be looked at.
+// waited for. Whoever of the tree has no parent in it is a child of ours, so
+// those are all that need be looked at. But one that was listed and is found
+// dead may have had a child after the listing, which is ours by then: only when
+// nobody has died since the last look there is nobody.
 func (t *Tree) empty() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, s := range t.ourOwn() {
-		if !s.zombie() || t.roots[s.pid] == here {
-			return false
+	dead := map[int]uint64{}
+	for range 1000 {
+		fresh := false
+		for _, s := range t.ourOwn() {
+			if !s.zombie() || t.roots[s.pid] == here {
+				return false
+			}
+			if dead[s.pid] != s.start {
+				dead[s.pid] = s.start
+				fresh = true
+			}
+		}
+		if !fresh {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // ourOwn lists the children of this process that belong to the tree.
