@@ -106,11 +106,20 @@ func (d *Demo) program() (Program, error) {
 	return Program{}, errors.Join(err, fmt.Errorf("no program to run: %s has no burn (make examples, needs a C compiler) and there is no python3", d.Jobs))
 }
 
+// idle is the part of a processor that a newcomer must get so that the
+// demonstration shows what it should.
+const idle = 0.8
+
 // method is how the program can be saved here: in the sandbox, or not at all.
 func (d *Demo) method(ctx context.Context, b *Bed) (string, error) {
 	clusters, err := b.Client.Clusters(ctx)
 	if err != nil {
 		return "", err
+	}
+	for _, c := range clusters {
+		if c.Share > 0 && c.Share < idle {
+			d.say("This machine is busy: a newcomer gets about %.0f %% of the processor of %s. It may come out\notherwise than it should.\n", 100*c.Share, c.Name)
+		}
 	}
 	if slices.ContainsFunc(clusters, func(c api.Cluster) bool { return slices.Contains(c.Methods, "sandbox") }) {
 		return "sandbox", nil

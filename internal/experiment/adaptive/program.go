@@ -49,8 +49,8 @@ func FindPrograms(dir string) ([]Program, error) {
 			return []string{"./burn", strconv.FormatFloat(size, 'f', 2, 64)}
 		}})
 	}
-	python, err := exec.LookPath("python3")
-	if err != nil {
+	python, _ := exec.LookPath("python3") // "" if there is none
+	if python == "" {
 		return list, nil
 	}
 	if path := filepath.Join(dir, "pi.py"); readable(path) {
