@@ -31,7 +31,7 @@ func testMain(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binary = filepath.Join(dir, "godwit")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/godwit").CombinedOutput(); err != nil {
+	if out, err := buildCommand().CombinedOutput(); err != nil {
 		fmt.Printf("building the binary: %v\n%s", err, out)
 		return 1
 	}
@@ -44,6 +44,13 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	return m.Run()
+}
+
+// buildCommand builds the binary as `make build` does: static.
+func buildCommand() *exec.Cmd {
+	c := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "../../cmd/godwit")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return c
 }
 
 // bed is a broker of the test's own.
