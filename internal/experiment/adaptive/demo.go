@@ -68,11 +68,11 @@ func (d *Demo) Play(ctx context.Context) (out *Outcome, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	method, err := d.method(ctx, b)
+	unit, err := program.measure(ctx, home)
 	if err != nil {
 		return nil, err
 	}
-	unit, err := program.measure(ctx, home)
+	method, err := d.method(ctx, b)
 	if err != nil {
 		return nil, err
 	}
