@@ -27,16 +27,19 @@ examples: ## compile the example programs
 examples/jobs/burn: examples/jobs/burn.c
 	cc -O2 -o $@ $<
 
-# gVisor's runsc and a little of ours, in a module of its own: its libraries are
-# not ours. A minute or two the first time, nothing while nothing changed. The
+# gVisor's runsc, with two lines changed (sandbox/patch.sh), and a little of ours,
+# in a module of its own: its libraries are not ours. A minute or two the first time, nothing while nothing changed. The
 # name appears only when the file is whole, so an interrupted build is begun
 # again. Images are restored only by the version that wrote them: the pin is it.
 sandbox: $(BUILD)/godwit-sandbox ## build the sandbox that saves and restores programs (gVisor)
 
-$(BUILD)/godwit-sandbox: $(wildcard sandbox/*.go) sandbox/go.mod sandbox/go.sum
+$(BUILD)/godwit-sandbox: $(wildcard sandbox/*.go) sandbox/go.mod sandbox/go.sum sandbox/patch.sh
 	@mkdir -p $(BUILD)
-	version=$$($(GO) -C sandbox list -m -f '{{.Version}}' gvisor.dev/gvisor) && \
-	CGO_ENABLED=0 $(GO) -C sandbox build -buildvcs=false -trimpath \
+	@set -e; changed=$$(mktemp -d); trap 'rm -rf "$$changed"' EXIT; \
+	GO='$(GO)' sh sandbox/patch.sh "$$changed/gvisor"; \
+	version=$$($(GO) -C sandbox list -m -f '{{.Version}}' gvisor.dev/gvisor); \
+	echo "building godwit-sandbox with gVisor $$version"; \
+	CGO_ENABLED=0 $(GO) -C sandbox build -buildvcs=false -trimpath -modfile "$$changed/gvisor/go.mod" \
 	  -ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$$version" -o ../$@.part .
 	@mv $@.part $@
 

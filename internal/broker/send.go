@@ -104,9 +104,7 @@ func (t *turn) attempt(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
 	if len(j.saved) > 0 {
 		a.Used = j.saved[0].Used
 	}
-	if j.rec.Started != 0 {
-		a.Elapsed = t.now.Sub(j.rec.Started)
-	}
+	a.Elapsed = time.Duration(j.rec.Wall * float64(time.Second)) // without the time that nobody ran it
 	return a, c
 }
 

@@ -137,6 +137,18 @@ func ignoreMissing(err error) error {
 	return err
 }
 
+// LimitPids replaces the limit on processes and threads, where the group has one.
+func (g *Group) LimitPids(n int) error {
+	for _, f := range g.folders {
+		if slices.Contains(f.has, "pids") {
+			if err := f.set("pids.max", strconv.Itoa(n)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Add moves a process, with all its threads, into the group.
 func (g *Group) Add(pid int) error {
 	for _, f := range g.folders {

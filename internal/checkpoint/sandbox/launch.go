@@ -54,7 +54,7 @@ func launch(ctx context.Context, binary string, p *checkpoint.Program, c cell, i
 		return nil, fmt.Errorf("starting %s: %w", binary, err)
 	}
 	_ = theirs.Close() // so that the end of the supervisor is the end of the line
-	err = join(p.Cgroup, cmd.Process.Pid)
+	err = join(p.Cgroup, cmd.Process.Pid, p.Limits.Processes)
 	if err == nil {
 		err = l.tell("start")
 	}
@@ -83,13 +83,20 @@ func widen(f *os.File) {
 }
 
 // join puts the supervisor into the attempt's cgroup before it starts anything.
-func join(group string, pid int) error {
+// The sandbox keeps a limit on the program's processes itself; those of the host
+// are its own, several for each, and it does not survive to be refused one.
+func join(group string, pid, processes int) error {
 	if group == "" {
 		return nil
 	}
 	g, err := cgroup.Open(group)
 	if err != nil {
 		return err
+	}
+	if processes > 0 {
+		if err := g.LimitPids(1000 + 20*processes); err != nil {
+			return err
+		}
 	}
 	return g.Add(pid)
 }

@@ -1,0 +1,46 @@
+#!/bin/sh
+# patch.sh DIR: makes DIR/src, gVisor as go.mod pins it with two lines changed, and
+# DIR/go.mod, with which the go command builds that instead. It fails if gVisor is
+# not as it was when this was written.
+#
+# Write: to a program that writes more to its output, a pipe of the host, than
+# there is room for, gVisor says how much it took; Linux says so only to programs
+# that asked not to wait. Programs that do not expect it (Python without buffers,
+# many in C) would lose the rest. Changed, gVisor waits and writes on.
+#
+# Clone: gVisor takes note of a limit on the number of processes but does not keep
+# it. Changed, it does, for all processes and threads in the sandbox.
+set -eu
+go=${GO:-go}
+here=$(cd "$(dirname "$0")" && pwd)
+module=$($go -C "$here" mod download -json gvisor.dev/gvisor | sed -n 's/^\t"Dir": "\(.*\)",*$/\1/p')
+rm -rf "$1"
+mkdir -p "$1"
+dir=$(cd "$1" && pwd)
+cp -R "$module" "$dir/src"
+chmod -R u+w "$dir/src"
+
+# change FILE FUNCTION FROM TO: in a function, the only line that is FROM (but
+# for white space) becomes TO.
+change() {
+	awk -v head="$2" -v from="$3" -v to="$4" '
+		index($0, head) == 1 { inside = 1 }
+		{ bare = $0; gsub(/^[ \t]+/, "", bare) }
+		inside && bare == from { print to; changed++; next }
+		/^}/ { inside = 0 }
+		{ print }
+		END { exit changed != 1 }
+	' "$dir/src/$1" >"$dir/changed" && mv "$dir/changed" "$dir/src/$1" || { echo "gVisor has changed: $1 is not what sandbox/patch.sh expects" >&2; exit 1; }
+}
+change pkg/sentry/fsimpl/host/host.go 'func (f *fileDescription) Write(' \
+	'if isBlockError(err) {' \
+	'if isBlockError(err) || err == nil && n < src.NumBytes() && i.epollable {'
+change pkg/sentry/kernel/task_clone.go 'func (t *Task) Clone(' \
+	'if args.SetTID != 0 {' \
+	'if uint64(t.PIDNamespace().NumTasks()) >= t.tg.limits.Get(limits.ProcessCount).Cur { return 0, nil, linuxerr.EAGAIN }; if args.SetTID != 0 {'
+change pkg/sentry/kernel/task_clone.go 'import (' \
+	'"gvisor.dev/gvisor/pkg/sentry/inet"' \
+	'"gvisor.dev/gvisor/pkg/sentry/inet"; "gvisor.dev/gvisor/pkg/sentry/limits"'
+
+cp "$here/go.sum" "$dir/go.sum"
+{ cat "$here/go.mod"; echo "replace gvisor.dev/gvisor => $dir/src"; } >"$dir/go.mod"
