@@ -9,14 +9,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 )
 
-// Client is a depot behind HTTP: a Source and a Sink. It keeps no state, so
-// after a cut connection everything can simply be tried again.
+// Client is a depot behind HTTP: a Source and a Sink. After a cut connection
+// everything can simply be tried again. It remembers the last large trees that
+// it saw, which saves much when one like them is pushed: keep it.
 type Client struct {
 	http *http.Client
 	base string
+	treeMemory
 }
 
 // NewClient speaks, through h, to the Handler that is mounted at baseURL. For a
@@ -109,6 +112,33 @@ func (c *Client) putBlocks(ctx context.Context, raw []byte, _ []*block) error {
 
 // Sync returns when all that was put is durable.
 func (c *Client) Sync(ctx context.Context) error { return c.post(ctx, "sync", nil, nil) }
+
+// holdTree is for treeSink.
+func (c *Client) holdTree(ctx context.Context, id sum) (held bool, err error) {
+	err = c.post(ctx, "hold", id[:], func(r io.Reader) error {
+		held, err = readYes(r)
+		return err
+	})
+	return held, err
+}
+
+// putPatch is for treeSink.
+func (c *Client) putPatch(ctx context.Context, base, want sum, patch []byte) (done bool, err error) {
+	err = c.post(ctx, "patch", slices.Concat(base[:], want[:], patch), func(r io.Reader) error {
+		done, err = readYes(r)
+		return err
+	})
+	return done, err
+}
+
+// readYes reads an answer of one byte.
+func readYes(r io.Reader) (bool, error) {
+	b, err := io.ReadAll(io.LimitReader(r, 2))
+	if err == nil && (len(b) != 1 || b[0] > 1) {
+		err = errors.New("neither yes nor no")
+	}
+	return err == nil && b[0] == 1, err
+}
 
 // Get gives the plain bytes of a chunk, verified.
 func (c *Client) Get(ctx context.Context, id ID) ([]byte, error) {

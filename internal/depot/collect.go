@@ -65,7 +65,11 @@ func (s *Store) Collect(ctx context.Context, roots []ID, olderThan time.Duration
 func (s *Store) reach(ctx context.Context, roots []ID, c *Collected) (map[key]bool, error) {
 	live := map[key]bool{}
 	for _, id := range roots {
-		t, own, err := loadTree(ctx, s, id)
+		text, own, err := treeText(ctx, s, id)
+		var needed map[sum]bool
+		if err == nil {
+			needed, err = textSums(text)
+		}
 		if errors.Is(err, ErrMissing) || errors.Is(err, ErrDamaged) {
 			c.Bad = append(c.Bad, id)
 			continue
@@ -76,14 +80,8 @@ func (s *Store) reach(ctx context.Context, roots []ID, c *Collected) (map[key]bo
 		for _, o := range own {
 			live[o.key()] = true
 		}
-		for _, e := range t.Entries {
-			for _, chunk := range e.Chunks {
-				id, err := parse(chunk)
-				if err != nil {
-					return nil, err
-				}
-				live[id.key()] = true
-			}
+		for id := range needed { // order-free: a set
+			live[id.key()] = true
 		}
 	}
 	return live, nil

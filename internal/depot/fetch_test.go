@@ -133,7 +133,7 @@ func TestATreeThatLeadsOutOfTheFolderIsRefused(t *testing.T) {
 		for _, e := range entries {
 			w := entryJSON{Path: e.Path, Mode: e.Mode, Size: e.Size, Link: e.Link}
 			for _, id := range e.Chunks {
-				w.Chunks = append(w.Chunks, id...)
+				w.Chunks += string(id)
 			}
 			in.Entries = append(in.Entries, w)
 		}

@@ -2,6 +2,7 @@ package depot
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -185,6 +186,22 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
+// Whatever two texts say, the patch between them turns the one into the other,
+// and whatever a patch says, applying it ends.
+func FuzzPatch(f *testing.F) {
+	f.Add([]byte("a,b,c,d"), []byte("a,x,c,d,e"))
+	f.Add([]byte(""), []byte(",,,"))
+	f.Add(bytes.Repeat([]byte("same,"), 20), append(bytes.Repeat([]byte("same,"), 30), "other"...))
+	f.Fuzz(func(t *testing.T, base, next []byte) {
+		got, err := patchTree(base, diffTree(base, next))
+		if err != nil || !bytes.Equal(got, next) {
+			t.Errorf("%q comes back as %q, %v", next, got, err)
+		}
+		patchTree(base, next)
+		patchTree(base, encoder().EncodeAll(next, nil))
+	})
+}
+
 // Whatever the tree and whatever is in the folder, nothing outside is touched.
 func FuzzFetchStaysInside(f *testing.F) {
 	f.Add("a", "../outside", "a/b", "x")
@@ -205,7 +222,7 @@ func FuzzFetchStaysInside(f *testing.F) {
 		raw, _ := parse(id)
 		in := treeJSON{Version: treeVersion, Entries: []entryJSON{
 			{Path64: []byte(first), Mode: os.ModeSymlink | 0o777, Link64: []byte(link)},
-			{Path64: []byte(second), Mode: 0o644, Size: int64(len(content) + 1), Chunks: raw[:]},
+			{Path64: []byte(second), Mode: 0o644, Size: int64(len(content) + 1), Chunks: base64.RawStdEncoding.EncodeToString(raw[:])},
 		}}
 		if link == "" {
 			in.Entries[0] = entryJSON{Path64: []byte(first), Mode: os.ModeDir | 0o755}

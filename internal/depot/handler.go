@@ -17,7 +17,7 @@ import (
 func Handler(s *Store) http.Handler {
 	h := &handler{s}
 	verbs := map[string]func(http.ResponseWriter, *http.Request) error{
-		"missing": h.missing, "put": h.put, "get": h.get, "sync": h.sync,
+		"missing": h.missing, "put": h.put, "get": h.get, "sync": h.sync, "hold": h.hold, "patch": h.patch,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		verb := verbs[path.Base(r.URL.Path)]
@@ -67,6 +67,42 @@ func (h *handler) sync(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+func (h *handler) hold(w http.ResponseWriter, r *http.Request) error {
+	ids, err := readIDs(r.Body)
+	if err != nil {
+		return err
+	}
+	if len(ids) != 1 {
+		return fmt.Errorf("%w: want one ID", errBadRequest)
+	}
+	held, err := h.s.holdTree(r.Context(), ids[0])
+	return answerYes(w, held, err)
+}
+
+func answerYes(w http.ResponseWriter, yes bool, err error) error {
+	if err != nil {
+		return err
+	}
+	b := []byte{0}
+	if yes {
+		b[0] = 1
+	}
+	answer(w, b)
+	return nil
+}
+
+func (h *handler) patch(w http.ResponseWriter, r *http.Request) error {
+	b, err := io.ReadAll(io.LimitReader(r.Body, maxPatch+65))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errBadRequest, err)
+	}
+	if len(b) < 64 || len(b) > maxPatch+64 {
+		return fmt.Errorf("%w: want two IDs and a patch", errBadRequest)
+	}
+	done, err := h.s.putPatch(r.Context(), sum(b), sum(b[32:]), b[64:])
+	return answerYes(w, done, err)
 }
 
 // put takes in blocks as they come, a megabyte at a time, so that what arrived

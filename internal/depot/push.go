@@ -61,6 +61,9 @@ const longPush = 10 * time.Minute
 func push(ctx context.Context, files []*source, to Sink) (ID, *Tree, Stats, error) {
 	begun := sinceBoot()
 	p := &pusher{to: blockSinkOf(to), seen: map[sum]bool{}}
+	if err := p.begin(ctx, files, to); err != nil {
+		return "", nil, Stats{}, err
+	}
 	if err := p.all(ctx, files); err != nil {
 		return "", nil, Stats{}, err
 	}
@@ -102,12 +105,49 @@ func push(ctx context.Context, files []*source, to Sink) (ID, *Tree, Stats, erro
 	return id, tree, p.stats, to.Sync(ctx)
 }
 
+// begin looks for a tree that resembles the one to be, and takes what it holds
+// for there, without asking for every chunk.
+func (p *pusher) begin(ctx context.Context, files []*source, to Sink) error {
+	trees, ok := to.(treeSink)
+	if !ok || len(files) == 0 {
+		return nil
+	}
+	p.trees = trees
+	base, ok := trees.memory().like(files[0].Path)
+	if !ok {
+		return nil
+	}
+	id, err := parse(base.id)
+	if err != nil {
+		return err
+	}
+	if held, err := trees.holdTree(ctx, id); err != nil || !held {
+		return err
+	}
+	if p.seen, err = textSums(base.text); err != nil {
+		return err
+	}
+	p.base, p.baseID = base.text, id
+	return nil
+}
+
 // tree sends the tree itself, its root last: who has the root has been sent
 // everything.
 func (p *pusher) tree(ctx context.Context, t *Tree) (ID, error) {
-	chunks, err := treeChunks(t)
+	text, err := encodeTree(t)
 	if err != nil {
 		return "", err
+	}
+	chunks, err := textChunks(text)
+	if err != nil {
+		return "", err
+	}
+	root := chunks[len(chunks)-1].id
+	if p.trees != nil {
+		p.trees.memory().remember(root.id(), t, text)
+	}
+	if sent, err := p.patch(ctx, text, root); sent || err != nil {
+		return root.id(), err
 	}
 	b := batch{pusher: p}
 	for _, c := range chunks {
@@ -115,12 +155,32 @@ func (p *pusher) tree(ctx context.Context, t *Tree) (ID, error) {
 			return "", err
 		}
 	}
-	return chunks[len(chunks)-1].id.id(), b.flush(ctx)
+	return root.id(), b.flush(ctx)
+}
+
+// patch sends a large tree as what differs from another, if there is one.
+func (p *pusher) patch(ctx context.Context, text []byte, root sum) (bool, error) {
+	if p.base == nil || len(text) <= treeDirect || len(text) > rememberBytes {
+		return false, nil
+	}
+	if root == p.baseID {
+		return true, nil
+	}
+	patch := diffTree(p.base, text)
+	if len(patch) > len(text)/2 || len(patch) > maxPatch {
+		return false, nil
+	}
+	sent, err := p.trees.putPatch(ctx, p.baseID, root, patch)
+	if sent {
+		p.stats.Moved += int64(len(patch))
+	}
+	return sent, err
 }
 
 // recheck asks once more for all chunks of files, and makes unknown what the
 // depot has lost since.
 func (p *pusher) recheck(ctx context.Context, files []*source) (lost int, err error) {
+	clear(p.seen)
 	for _, f := range files {
 		f.known = true
 	}
@@ -128,7 +188,7 @@ func (p *pusher) recheck(ctx context.Context, files []*source) (lost int, err er
 	if err != nil {
 		return 0, err
 	}
-	clear(p.seen)
+	p.base = nil
 	for _, f := range gone {
 		f.known, f.chunks = false, nil
 	}

@@ -15,7 +15,10 @@ import (
 
 // pusher is one push under way.
 type pusher struct {
-	to blockSink
+	to     blockSink
+	trees  treeSink // the same, if it knows trees
+	base   []byte   // a tree that it has, of which everything is there
+	baseID sum
 
 	mu    sync.Mutex
 	seen  map[sum]bool // sent, or known to be there
@@ -72,6 +75,9 @@ func (p *pusher) confirm(ctx context.Context, files []*source) (gone []*source, 
 	}
 	for _, f := range files {
 		for _, id := range f.chunks {
+			if p.seen[id] {
+				continue
+			}
 			ids, owners = append(ids, id), append(owners, f)
 			if len(ids) == most {
 				if err := ask(); err != nil {

@@ -19,6 +19,7 @@ type Store struct {
 	dir   string // of the packs
 	gate  gate
 	touch toucher
+	treeMemory
 
 	// Locks are taken in this order: gate, syncing, writing, mu.
 

@@ -98,6 +98,19 @@ func (e *Entry) checkFile() error {
 	return nil
 }
 
+// sums are the chunks of an entry that was checked, without runs of zeros.
+func (e *Entry) sums() []sum {
+	list := make([]sum, 0, len(e.Chunks))
+	for _, id := range e.Chunks {
+		if s, err := parse(id); err == nil {
+			if _, zero := s.isZeros(); !zero {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
 // check says what is wrong with a tree.
 func (t *Tree) check() error {
 	folders := map[string]bool{}
@@ -144,20 +157,16 @@ func Differ(a, b *Tree) (changed []Entry, removed []string) {
 // treeDirect is the size up to which a tree is one chunk.
 const treeDirect = 64 << 10
 
-// treeChunks gives the chunks in which a tree is kept, the last of which is
-// its root.
-func treeChunks(t *Tree) ([]chunk, error) {
-	b, err := encodeTree(t)
-	if err != nil {
-		return nil, err
-	}
+// textChunks gives the chunks in which the encoded tree b is kept, the last of
+// which is its root.
+func textChunks(b []byte) ([]chunk, error) {
 	if len(b) <= treeDirect {
 		return []chunk{{sumOf(b), b}}, nil
 	}
 	var chunks []chunk
 	var parts []sum
 	var c cutter
-	err = c.cut(bytes.NewReader(b), plan{piece: pieceOfBytes}, 0, int64(len(b)), nil, func(id sum, plain []byte) error {
+	err := c.cut(bytes.NewReader(b), plan{piece: pieceOfBytes}, 0, int64(len(b)), nil, func(id sum, plain []byte) error {
 		parts = append(parts, id)
 		chunks = append(chunks, chunk{id, bytes.Clone(plain)})
 		return nil
@@ -183,7 +192,23 @@ func LoadTree(ctx context.Context, from Source, id ID) (*Tree, error) {
 
 // loadTree also gives the chunks in which the tree itself is kept.
 func loadTree(ctx context.Context, from Source, id ID) (*Tree, []sum, error) {
-	root, err := from.Get(ctx, id)
+	text, own, err := treeText(ctx, from, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := decodeTree(text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading tree %s: %w", id, err)
+	}
+	if m, ok := from.(treeSink); ok {
+		m.memory().remember(id, t, text)
+	}
+	return t, own, nil
+}
+
+// treeText gives the encoded tree id, and the chunks in which it is kept.
+func treeText(ctx context.Context, from Source, id ID) ([]byte, []sum, error) {
+	text, err := from.Get(ctx, id)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading tree %s: %w", id, err)
 	}
@@ -192,21 +217,26 @@ func loadTree(ctx context.Context, from Source, id ID) (*Tree, []sum, error) {
 		return nil, nil, err
 	}
 	own := []sum{s}
-	parts, size, err := decodeParts(root)
+	parts, size, err := decodeParts(text)
 	if err != nil {
 		return nil, nil, err
 	}
 	if parts != nil {
 		own = append(own, parts...)
-		if root, err = join(ctx, from, parts, size); err != nil {
+		if text, err = join(ctx, from, parts, size); err != nil {
 			return nil, nil, fmt.Errorf("reading tree %s: %w", id, err)
 		}
 	}
-	t, err := decodeTree(root)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading tree %s: %w", id, err)
+	return text, own, nil
+}
+
+// notThere is nil for an error that only says that a tree is not there or not
+// whole.
+func notThere(err error) error {
+	if errors.Is(err, ErrMissing) || errors.Is(err, ErrDamaged) {
+		return nil
 	}
-	return t, own, nil
+	return err
 }
 
 // maxTree bounds the encoded size of a tree: several million files.

@@ -2,9 +2,12 @@ package depot
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -26,7 +29,7 @@ type entryJSON struct {
 	ModTime int64       `json:"mtime,omitempty"`
 	Link    string      `json:"link,omitempty"`
 	Link64  []byte      `json:"link64,omitempty"`
-	Chunks  []byte      `json:"chunks,omitempty"` // IDs, 32 bytes each
+	Chunks  string      `json:"chunks,omitempty"` // IDs in base64, one by one, so that each stands for itself
 }
 
 const treeVersion = 1
@@ -41,14 +44,18 @@ func encodeTree(t *Tree) ([]byte, error) {
 		*w = entryJSON{Mode: e.Mode, Size: e.Size, ModTime: e.ModTime}
 		w.Path, w.Path64 = text(e.Path)
 		w.Link, w.Link64 = text(e.Link)
-		w.Chunks = make([]byte, 0, 32*len(e.Chunks))
-		for _, id := range e.Chunks {
+		list := make([]byte, 0, 44*len(e.Chunks))
+		for i, id := range e.Chunks {
 			s, err := parse(id)
 			if err != nil {
 				return nil, err
 			}
-			w.Chunks = append(w.Chunks, s[:]...)
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = base64.RawStdEncoding.AppendEncode(list, s[:])
 		}
+		w.Chunks = string(list)
 	}
 	return canonical(out)
 }
@@ -132,18 +139,64 @@ func decodeTree(b []byte) (*Tree, error) {
 		if w.Link64 != nil {
 			e.Link = string(w.Link64)
 		}
-		if len(w.Chunks)%32 != 0 {
-			return nil, badTree("the chunks of %q", clip(e.Path))
-		}
-		if len(w.Chunks) > 0 {
-			e.Chunks = make([]ID, len(w.Chunks)/32)
-		}
-		for k := range e.Chunks {
-			e.Chunks[k] = sum(w.Chunks[32*k:]).id()
+		if e.Chunks, err = decodeChunks(w.Chunks); err != nil {
+			return nil, badTree("the chunks of %q: %v", clip(e.Path), err)
 		}
 	}
 	if err := t.check(); err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+// decodeChunks reads a list of IDs.
+func decodeChunks(list string) ([]ID, error) {
+	if list == "" {
+		return nil, nil
+	}
+	ids := make([]ID, 0, len(list)/44+1)
+	err := eachChunk(list, func(s sum) { ids = append(ids, s.id()) })
+	return ids, err
+}
+
+func eachChunk(list string, f func(sum)) error {
+	var s, again [44]byte
+	for token := range strings.SplitSeq(list, ",") {
+		if len(token) != 43 {
+			return errors.New("no ID")
+		}
+		if _, err := base64.RawStdEncoding.Decode(s[:], []byte(token)); err != nil {
+			return err
+		}
+		// The last digit has bits to spare.
+		if base64.RawStdEncoding.Encode(again[:], s[:32]); string(again[:43]) != token {
+			return errors.New("no ID")
+		}
+		f(sum(s[:32]))
+	}
+	return nil
+}
+
+// textSums gives the chunks of all files of an encoded tree, each once and
+// without runs of zeros.
+func textSums(text []byte) (map[sum]bool, error) {
+	in, err := decodeJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	ids := map[sum]bool{}
+	for _, e := range in.Entries {
+		if e.Chunks == "" {
+			continue
+		}
+		err := eachChunk(e.Chunks, func(s sum) {
+			if _, zero := s.isZeros(); !zero {
+				ids[s] = true
+			}
+		})
+		if err != nil {
+			return nil, badTree("the chunks of %q: %v", clip(e.Path), err)
+		}
+	}
+	return ids, nil
 }

@@ -16,16 +16,8 @@ func Verify(ctx context.Context, from Source, id ID) error {
 		return err
 	}
 	var ids []sum
-	for _, e := range t.Entries {
-		for _, c := range e.Chunks {
-			s, err := parse(c)
-			if err != nil {
-				return err
-			}
-			if _, zero := s.isZeros(); !zero {
-				ids = append(ids, s)
-			}
-		}
+	for i := range t.Entries {
+		ids = append(ids, t.Entries[i].sums()...)
 	}
 	if err := verifyAll(ctx, from, distinct(ids)); err != nil {
 		return fmt.Errorf("verifying tree %s: %w", id, err)

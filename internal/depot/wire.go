@@ -18,6 +18,10 @@ import (
 //	         if the rest does not
 //	get      body: IDs; answer: blocks that hold them, among others, then one
 //	         list each of those that are missing and damaged, then the end mark
+//	hold     body: the ID of a tree; answer: 1 if it and all its chunks are there,
+//	         and stay for a push, else 0
+//	patch    body: the IDs of a tree that is there and of another, and what
+//	         makes the one of the other; answer: 1 if it did, else 0
 //	sync     no body; answered when all that was put is durable
 //
 // A list is "gwM1" (missing) or "gwX1" (damaged), a number uint32 and so many
@@ -30,6 +34,7 @@ const (
 
 	maxIDs     = 16 << 10 // in one request
 	maxPutBody = 64 << 20
+	maxPatch   = 16 << 20
 	maxErrText = 4 << 10
 )
 

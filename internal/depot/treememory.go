@@ -1,0 +1,106 @@
+package depot
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// treeMemory remembers the last large trees that passed, so that the next one
+// can be sent as what differs, and so that not every chunk of it need be asked
+// for.
+type treeMemory struct {
+	mu    sync.Mutex
+	trees []rememberedTree // the newest last
+}
+
+type rememberedTree struct {
+	id    ID
+	first string // path of its first entry, by which its like is recognised
+	text  []byte
+}
+
+// A memory of no more trees, and bytes, than these.
+const (
+	rememberTrees = 4
+	rememberBytes = 64 << 20
+)
+
+func (m *treeMemory) remember(id ID, t *Tree, text []byte) {
+	if len(text) <= treeDirect || len(text) > rememberBytes || len(t.Entries) == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.trees = slices.DeleteFunc(m.trees, func(r rememberedTree) bool { return r.id == id })
+	m.trees = append(m.trees, rememberedTree{id, t.Entries[0].Path, text})
+	size := 0
+	for i, r := range slices.Backward(m.trees) {
+		if size += len(r.text); size > rememberBytes || len(m.trees)-i > rememberTrees {
+			m.trees = slices.Clone(m.trees[i+1:])
+			break
+		}
+	}
+}
+
+// like gives the last tree that may resemble one whose first entry is first.
+func (m *treeMemory) like(first string) (rememberedTree, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range slices.Backward(m.trees) {
+		if r.first == first {
+			return r, true
+		}
+	}
+	return rememberedTree{}, false
+}
+
+func (m *treeMemory) memory() *treeMemory { return m }
+
+// treeSink is a Sink, and a Source, that both sides' trees are remembered for.
+type treeSink interface {
+	memory() *treeMemory
+	// holdTree reports whether the tree and all its chunks are there. If so they
+	// stay as if Missing had been asked for each.
+	holdTree(ctx context.Context, id sum) (bool, error)
+	// putPatch makes the tree want of the tree base and a patch, and reports
+	// whether it could.
+	putPatch(ctx context.Context, base, want sum, patch []byte) (bool, error)
+}
+
+// holdTree is for treeSink.
+func (s *Store) holdTree(ctx context.Context, id sum) (bool, error) {
+	text, ids, err := treeText(ctx, s, id.id())
+	if err != nil {
+		return false, notThere(err)
+	}
+	needed, err := textSums(text)
+	if err != nil {
+		return false, notThere(err)
+	}
+	gone, err := s.missing(ctx, slices.AppendSeq(ids, maps.Keys(needed)))
+	return err == nil && len(gone) == 0, err
+}
+
+// putPatch is for treeSink.
+func (s *Store) putPatch(ctx context.Context, base, want sum, patch []byte) (bool, error) {
+	text, _, err := treeText(ctx, s, base.id())
+	if err != nil {
+		return false, notThere(err)
+	}
+	if text, err = patchTree(text, patch); err != nil {
+		return false, err
+	}
+	chunks, err := textChunks(text)
+	if err != nil || chunks[len(chunks)-1].id != want {
+		return false, err
+	}
+	b := batch{pusher: &pusher{to: s, seen: map[sum]bool{}}}
+	for _, c := range chunks {
+		if err := b.add(ctx, c.id, c.plain); err != nil {
+			return false, err
+		}
+	}
+	return true, b.flush(ctx)
+}
