@@ -19,7 +19,7 @@ import (
 // fakeBroker is the broker's end of the protocol: it takes numbered messages
 // once, keeps the output as a broker would, and does what a test tells it to.
 type fakeBroker struct {
-	t       *testing.T
+	t       testing.TB
 	socket  string
 	store   *depot.Store
 	cut     *rand.Rand    // if set, connections break at random moments
@@ -40,7 +40,7 @@ type fakeBroker struct {
 	changed  chan struct{}
 }
 
-func newFakeBroker(t *testing.T) *fakeBroker {
+func newFakeBroker(t testing.TB) *fakeBroker {
 	t.Helper()
 	// A short path: that of a socket may have no more than 107 bytes.
 	dir, err := os.MkdirTemp("", "b")

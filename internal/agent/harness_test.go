@@ -81,7 +81,7 @@ type harness struct {
 
 var marks atomic.Int64
 
-func newHarness(t *testing.T, argv ...string) *harness {
+func newHarness(t testing.TB, argv ...string) *harness {
 	t.Helper()
 	b := newFakeBroker(t)
 	signals := make(chan os.Signal, 1)

@@ -244,7 +244,7 @@ type saver struct {
 }
 
 func (l *life) newSaver(s *started) *saver {
-	p, _ := newProgress(l.attempt.Spec.Progress) //nolint:errcheck // the watch has told of a bad pattern
+	p, _ := newProgress(l.attempt.Spec.Progress) // the watch has told of a bad pattern
 	v := &saver{around: l.around, run: s.run, pipes: s.pipes, spool: l.spool, scratch: l.folder.scratch(), work: l.folder.work(),
 		depot: l.around.depot(l.attempt.Broker), method: s.choice.method, epoch: l.attempt.Epoch}
 	from, mark := l.watch.from, l.attempt.Mark

@@ -41,7 +41,7 @@ func TestAFrameIsReadBackAsItWasWritten(t *testing.T) {
 			t.Fatalf("read back as %+v, %v", got, err)
 		}
 	}
-	if err := ReadFrame(r, new(Message)); err != io.EOF {
+	if err := ReadFrame(r, new(Message)); !errors.Is(err, io.EOF) {
 		t.Errorf("after the last frame: %v, want EOF", err)
 	}
 }
