@@ -342,3 +342,17 @@ func TestGarbageFromTheSocketDoesNotDisturbTheProgram(t *testing.T) {
 		t.Errorf("told %+v, %q", m, h.output(1))
 	}
 }
+
+func TestAnAgentThatHasOnlyToTellDoesNotKeepTheMachineFromStopping(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "exit 4")
+	h.begin()
+	waitFor(t, "exit.json", func() bool { _, err := os.Stat(filepath.Join(h.dir, exitFile)); return err == nil })
+	h.signals <- os.Interrupt
+	h.wait()
+	h.start()
+	h.begin() // after the machine has started again
+	h.wait()
+	if m := h.ended(); m.Code != 4 {
+		t.Errorf("told %+v", m)
+	}
+}

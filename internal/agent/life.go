@@ -391,6 +391,11 @@ func (l *life) onSignal() {
 	if l.quit != nil {
 		return
 	}
+	if l.phase == told { // the next agent tells it, if need be
+		l.secureExit()
+		l.quit = time.NewTimer(l.around.grace / 10)
+		return
+	}
 	l.quit = time.NewTimer(l.around.grace)
 	l.stop(stopOrder{l.around.grace * 3 / 4, "the machine stops"})
 }

@@ -59,7 +59,7 @@ func Main(dir string) int {
 func modest() {
 	runtime.GOMAXPROCS(min(2, runtime.NumCPU()))
 	debug.SetGCPercent(50)
-	debug.SetMemoryLimit(64 << 20)
+	debug.SetMemoryLimit(96 << 20)
 }
 
 // attend takes the attempt's folder and does what it asks for.

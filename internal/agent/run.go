@@ -121,6 +121,8 @@ func (l *life) onDone() {
 	l.program.pipes.finish()
 	failed := l.failedInBox(r)
 	l.gone()
+	// The method may have seen what was used after the last sample.
+	l.watch.last.CPU = max(l.watch.last.CPU, l.watch.from.start.CPU+r.CPU)
 	if l.save != nil {
 		l.save.cancel(errKilled)
 	}
