@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
@@ -68,6 +69,7 @@ type Broker struct {
 	work    sync.WaitGroup // whatever was started beside the loop
 	ctx     context.Context
 	cancel  context.CancelFunc
+	full    atomic.Pointer[error] // the disk is; nil: it is not
 
 	// The loop's own.
 	eng       *engine.Engine

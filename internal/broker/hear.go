@@ -1,9 +1,11 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -35,9 +37,18 @@ func (t *turn) hear(j *job, l *link, hello, m *wire.Message) {
 		t.vitals(j, m.State)
 		return
 	}
+	if l.deaf {
+		return
+	}
 	if m.Seq > j.rec.Seq {
-		if t.underWay(j) {
+		switch {
+		case !t.underWay(j):
+		case m.Kind != wire.Output:
 			t.message(j, m)
+		case !t.output(j, m):
+			l.deaf = true // it says this, and what follows, again when it has reconnected
+			t.after(l.close)
+			return
 		}
 		if hello.Epoch == j.rec.Epoch { // else it was its last word, and a new attempt has begun
 			j.rec.Seq = m.Seq
@@ -60,8 +71,6 @@ func (t *turn) message(j *job, m *wire.Message) {
 	switch m.Kind {
 	case wire.Running:
 		t.running(j, m)
-	case wire.Output:
-		t.output(j, m)
 	case wire.Ask:
 		t.danger(j, m)
 	case wire.Checkpoint:
@@ -141,16 +150,18 @@ func (t *turn) dropSaved(j *job, useless func(*wire.Saved) bool) {
 	})
 }
 
-func (t *turn) output(j *job, m *wire.Message) {
+// output keeps what a program wrote. It reports false if that is to be tried
+// again because the disk is full.
+func (t *turn) output(j *job, m *wire.Message) bool {
 	if j.rec.Method == "" { // it has not said yet from where it goes on: from here
 		t.dropSaved(j, func(s *wire.Saved) bool {
 			return m.Stream == 1 && s.Out > m.Offset || m.Stream == 2 && s.Err > m.Offset
 		})
 	}
 	if e := t.b.log(j.rec.ID, m.Stream).WriteAt(m.Data, m.Offset); e != nil {
-		// The output is lost, the job is not.
 		t.b.opt.Log.Error("log", "job", j.rec.ID, "error", e)
-		return
+		// Otherwise the output is lost, the job is not.
+		return !errors.Is(e, syscall.ENOSPC) && !errors.Is(e, syscall.EDQUOT)
 	}
 	end := m.Offset + int64(len(m.Data))
 	if m.Stream == 2 {
@@ -158,6 +169,7 @@ func (t *turn) output(j *job, m *wire.Message) {
 	} else {
 		j.rec.Out = end
 	}
+	return true
 }
 
 // keep is how many checkpoints of a job are kept: should the newest turn out

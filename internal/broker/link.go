@@ -15,6 +15,7 @@ type link struct {
 	conn net.Conn
 	gone chan struct{} // closed when the agent is gone
 	done chan struct{} // closed when nothing is written any more
+	deaf bool          // the loop does not listen to it any more
 
 	mu     sync.Mutex
 	orders []wire.Order

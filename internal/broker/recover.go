@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -194,8 +195,14 @@ func (b *Broker) maybeSnapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.snapped = b.nextEvent - 1
-	return b.opt.Store.Snapshot(ctx, b.snapped, state)
+	switch err := b.opt.Store.Snapshot(ctx, b.nextEvent-1, state); {
+	case errors.Is(err, store.ErrFull): // later: it only saves time
+	case err != nil:
+		return err
+	default:
+		b.snapped = b.nextEvent - 1
+	}
+	return nil
 }
 
 // resume takes up the work where the last broker left it: the outbox is carried

@@ -2,6 +2,9 @@ package broker
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -48,7 +51,7 @@ func (t *turn) commit(ctx context.Context) error {
 	}
 	if t.needed() {
 		t.batch.First = b.nextEvent
-		if err := b.opt.Store.Commit(ctx, &t.batch); err != nil {
+		if err := b.store(ctx, &t.batch); err != nil {
 			return err
 		}
 		b.nextEvent += uint64(len(t.batch.Events))
@@ -63,6 +66,40 @@ func (t *turn) commit(ctx context.Context) error {
 		}
 	}
 	return b.maybeSnapshot(ctx)
+}
+
+// untilRoom is how long a full disk is left alone before it is tried again.
+const untilRoom = 200 * time.Millisecond
+
+// store makes a batch durable. While the disk is full it waits: jobs run on, and
+// nothing is decided that could not be remembered.
+func (b *Broker) store(ctx context.Context, batch *store.Batch) error {
+	for waited := false; ; waited = true {
+		err := b.opt.Store.Commit(ctx, batch)
+		switch {
+		case err == nil && waited:
+			b.full.Store(nil)
+			b.opt.Log.Info("there is room on the disk again")
+		case errors.Is(err, store.ErrFull):
+			if !waited {
+				b.opt.Log.Error("the disk is full; nothing is decided until there is room", "error", err)
+				err = fmt.Errorf("%w: jobs run on, but nothing can be decided until there is room on the disk", err)
+				b.full.Store(&err)
+			}
+			if pause(ctx, untilRoom) {
+				continue
+			}
+		}
+		return err
+	}
+}
+
+// Stuck is why the broker cannot decide anything at present; nil if it can.
+func (b *Broker) Stuck() error {
+	if err := b.full.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func (t *turn) needed() bool {

@@ -66,7 +66,20 @@ func Handler(o Options) http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, &badinput.Error{Field: "path", Value: r.Method + " " + r.URL.Path, Want: "a request that this broker knows; its version is " + o.Version})
 	})
-	return mux
+	return unlessStuck(o.Broker, mux)
+}
+
+// unlessStuck has requests of users refused while the broker cannot decide
+// anything, instead of having them wait for nobody knows how long.
+func unlessStuck(b *broker.Broker, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := r.URL.Path
+		if err := b.Stuck(); err != nil && p != wire.Path && p != "/v1/shutdown" && !strings.HasPrefix(p, wire.Depot) {
+			refuse(w, err)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // answer makes a handler of a function that returns what to answer.
