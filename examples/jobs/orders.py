@@ -15,7 +15,7 @@ import os
 import struct
 import sys
 
-BLOCKS, SAMPLES = 12, 320  # of a record, and in a block
+BLOCKS, SAMPLES = 12, 256  # of a record, and in a block
 ORDERS = (1, 2, 4, 11)
 
 

@@ -35,9 +35,9 @@ type Plan struct {
 
 // DefaultPlan is the experiment as the report shows it.
 func DefaultPlan() Plan {
-	return Plan{Parts: "abcd", Jobs: "examples/jobs", Length: 45 * time.Second, Sample: 500 * time.Millisecond, Repeat: 3,
-		Others: Others{N: 2, After: 15 * time.Second}, Slack: 0.111,
-		Intervals: []time.Duration{100 * time.Millisecond, 2 * time.Second, 35 * time.Second, 120 * time.Second}, OverheadLength: 10 * time.Second, OverheadRepeat: 6}
+	return Plan{Parts: "abcd", Jobs: "examples/jobs", Length: 30 * time.Second, Sample: 200 * time.Millisecond, Repeat: 3,
+		Others: Others{N: 2, After: 10 * time.Second}, Slack: 0.111,
+		Intervals: []time.Duration{100 * time.Millisecond, 2 * time.Second, 35 * time.Second, 120 * time.Second}, OverheadLength: 8 * time.Second, OverheadRepeat: 6}
 }
 
 // does says whether a part is to be done.
