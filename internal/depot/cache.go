@@ -80,6 +80,9 @@ func writeCache(path string, files []*source) {
 // writeWhole replaces the file at path, so that a reader sees the old content
 // or the new.
 func writeWhole(path string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("writing the cache: %w", err)
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("writing the cache: %w", err)

@@ -51,9 +51,10 @@ func (p plan) pieces(size int64) int { return int((size + p.piece - 1) / p.piece
 
 // cutter cuts pieces of files. It holds buffers, so a worker keeps one.
 type cutter struct {
-	buf  []byte
-	jc   *chunkers.Chunker
-	runs runReader
+	pages *pageLookup // of the file being cut; nil: nothing is known
+	buf   []byte
+	jc    *chunkers.Chunker
+	runs  runReader
 }
 
 // cut cuts the piece of n bytes at off of a file. It calls emit for every chunk;
@@ -179,7 +180,8 @@ func (c *cutter) cutPages(f io.ReaderAt, p plan, off, n int64, holes *holeMap, e
 				if err := emitZeros(&zero, emit); err != nil {
 					return err
 				}
-				if err := emit(sumOf(b[:k]), b[:k]); err != nil {
+				id := c.pages.id(off-int64(len(b)), b[:k])
+				if err := emit(id, b[:k]); err != nil {
 					return err
 				}
 			}

@@ -22,6 +22,23 @@ func IDOf(plain []byte) ID { return sumOf(plain).id() }
 
 func (s sum) id() ID { return ID(hex.EncodeToString(s[:])) }
 
+// idsOf gives many IDs, which lie in one piece of memory.
+func idsOf(sums []sum) []ID {
+	if len(sums) == 0 {
+		return nil
+	}
+	const n = 2 * len(sum{})
+	text := make([]byte, 0, n*len(sums))
+	for _, s := range sums {
+		text = hex.AppendEncode(text, s[:])
+	}
+	all, ids := ID(text), make([]ID, len(sums))
+	for i := range ids {
+		ids[i] = all[n*i : n*i+n]
+	}
+	return ids
+}
+
 // parse reads an ID, and is strict: what names a chunk also names it in every
 // other depot.
 func parse(id ID) (sum, error) {
@@ -30,8 +47,8 @@ func parse(id ID) (sum, error) {
 		return s, fmt.Errorf("%q is no ID: want %d hexadecimal digits", clip(string(id)), 2*len(s))
 	}
 	for i := range s {
-		hi, lo := nibble(id[2*i]), nibble(id[2*i+1])
-		if hi > 15 || lo > 15 {
+		hi, lo := hexDigit[id[2*i]], hexDigit[id[2*i+1]]
+		if hi|lo > 15 {
 			return s, fmt.Errorf("%q is no ID: want %d hexadecimal digits", clip(string(id)), 2*len(s))
 		}
 		s[i] = hi<<4 | lo
@@ -39,15 +56,17 @@ func parse(id ID) (sum, error) {
 	return s, nil
 }
 
-func nibble(c byte) byte {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0'
-	case c >= 'a' && c <= 'f':
-		return c - 'a' + 10
+// hexDigit is what a digit is worth; 255 if it is none. Capitals are none: an
+// ID is written in one way.
+var hexDigit = func() (worth [256]byte) {
+	for i := range worth {
+		worth[i] = 255
 	}
-	return 255
-}
+	for i, c := range "0123456789abcdef" {
+		worth[c] = byte(i)
+	}
+	return worth
+}()
 
 func parseAll(ids []ID) ([]sum, error) {
 	sums := make([]sum, len(ids))

@@ -86,12 +86,7 @@ func push(ctx context.Context, files []*source, to Sink) (ID, *Tree, Stats, erro
 	tree := &Tree{Entries: make([]Entry, len(files))}
 	for i, f := range files {
 		tree.Entries[i] = f.Entry
-		if len(f.chunks) > 0 {
-			tree.Entries[i].Chunks = make([]ID, len(f.chunks))
-		}
-		for k, c := range f.chunks {
-			tree.Entries[i].Chunks[k] = c.id()
-		}
+		tree.Entries[i].Chunks = idsOf(f.chunks)
 		p.stats.Chunks += len(f.chunks)
 		p.stats.Bytes += f.Size
 		if f.Mode.IsRegular() {

@@ -102,6 +102,7 @@ type task struct {
 type reading struct {
 	*source
 	plan   plan
+	pages  *pageLookup
 	pieces [][]sum
 	left   atomic.Int32
 	quiet  atomic.Bool
@@ -127,6 +128,7 @@ func (p *pusher) read(ctx context.Context, files []*source) error {
 		defer close(tasks)
 		for _, f := range files {
 			r := &reading{source: f, plan: planFor(f.Size)}
+			r.pages = p.memory().lookup(f.Path, f.Size, r.plan)
 			r.pieces = make([][]sum, r.plan.pieces(f.Size))
 			r.left.Store(int32(len(r.pieces)))
 			if len(r.pieces) == 0 {
@@ -184,6 +186,7 @@ func (t task) do(ctx context.Context, c *cutter, b *batch) error {
 	off := int64(t.piece) * t.f.plan.piece
 	n := min(t.f.plan.piece, t.f.Size-off)
 	var list []sum
+	c.pages = t.f.pages
 	err = c.cut(shifted{f, t.f.offset}, t.f.plan, off, n, holes, func(id sum, plain []byte) error {
 		list = append(list, id)
 		if plain == nil {
@@ -199,9 +202,18 @@ func (t task) do(ctx context.Context, c *cutter, b *batch) error {
 	}
 	t.f.pieces[t.piece] = list
 	if t.f.left.Add(-1) == 0 {
+		b.pusher.memory().keep(t.f.Path, t.f.pages)
 		return t.f.done(f)
 	}
 	return nil
+}
+
+// memory is that of whom we push to.
+func (p *pusher) memory() *pageMemory {
+	if p.trees == nil {
+		return nil
+	}
+	return &p.trees.memory().pages
 }
 
 // done puts the pieces together when the last one was read.

@@ -154,22 +154,19 @@ func decodeChunks(list string) ([]ID, error) {
 	if list == "" {
 		return nil, nil
 	}
-	ids := make([]ID, 0, len(list)/44+1)
-	err := eachChunk(list, func(s sum) { ids = append(ids, s.id()) })
-	return ids, err
+	sums := make([]sum, 0, len(list)/44+1)
+	err := eachChunk(list, func(s sum) { sums = append(sums, s) })
+	return idsOf(sums), err
 }
 
 func eachChunk(list string, f func(sum)) error {
-	var s, again [44]byte
+	var s [44]byte
+	strict := base64.RawStdEncoding.Strict() // there is one way to write an ID
 	for token := range strings.SplitSeq(list, ",") {
 		if len(token) != 43 {
 			return errors.New("no ID")
 		}
-		if _, err := base64.RawStdEncoding.Decode(s[:], []byte(token)); err != nil {
-			return err
-		}
-		// The last digit has bits to spare.
-		if base64.RawStdEncoding.Encode(again[:], s[:32]); string(again[:43]) != token {
+		if n, err := strict.Decode(s[:], []byte(token)); err != nil || n != len(sum{}) {
 			return errors.New("no ID")
 		}
 		f(sum(s[:32]))

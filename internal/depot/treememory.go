@@ -11,6 +11,8 @@ import (
 // can be sent as what differs, and so that not every chunk of it need be asked
 // for.
 type treeMemory struct {
+	pages pageMemory
+
 	mu    sync.Mutex
 	trees []rememberedTree // the newest last
 }
