@@ -46,7 +46,7 @@ func newPlace(t *testing.T, f Fixture, name string, args ...string) *place {
 		Argv: append([]string{"./program", argument, name}, args...),
 		// A test binary with the race detector waits a second before it ends.
 		Env: []string{"PATH=/usr/bin:/bin", "SUITE=yes", "GORACE=atexit_sleep_ms=0"},
-		Dir:  filepath.Join(top, "work"), Scratch: filepath.Join(top, "scratch"),
+		Dir: filepath.Join(top, "work"), Scratch: filepath.Join(top, "scratch"),
 		Stdout: pl.out.w, Stderr: pl.err.w,
 		Mark: "suite-" + rand.Text(),
 	}
