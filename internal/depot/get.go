@@ -95,17 +95,21 @@ func (s *Store) eachBlock(ctx context.Context, ids []sum, f func(b *block, wante
 		if err != nil {
 			return err
 		}
+		news := false
 		for _, id := range bad {
 			if damaged == nil {
 				damaged = map[sum]bool{}
 			}
+			news = news || !damaged[id]
 			damaged[id] = true
 		}
 		ids = append(again, bad...)
 		if len(ids) == 0 {
 			return nil
 		}
-		if try > 0 && len(bad) == 0 {
+		// A block that was dropped comes back if the index of its pack is damaged
+		// too.
+		if try > 0 && !news {
 			break
 		}
 	}
