@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/proctree"
 )
 
@@ -18,7 +19,7 @@ import (
 // it: the end is told once, as Ended with all of the output or as Lost, the
 // program was started at most once, and nothing of it is left.
 func TestWhenAgentsAreKilledTheEndIsToldOnceAndNothingRunsOn(t *testing.T) {
-	const rounds = 40
+	const rounds = 25
 	r := rand.New(rand.NewPCG(7, 7))
 	seen := map[wire.Kind]int{}
 	for range rounds {
@@ -110,4 +111,69 @@ func TestAnAgentThatTakesOverTellsWhatTheDeadOneKnew(t *testing.T) {
 			t.Errorf("told=%v: %s, %q, %q", told, kinds(list), h.output(1), h.output(2))
 		}
 	}
+}
+
+// A job is stopped, continued and saved, and its agents are killed, at random
+// moments: in the end it has written what an undisturbed one writes, to the byte.
+func TestAJobSurvivesMovesAndDeathsAtRandomMoments(t *testing.T) {
+	const rounds, steps = 6, 120
+	t.Setenv(withSteps, "1")
+	r := rand.New(rand.NewPCG(11, 11))
+	attempts := 0
+	for range rounds {
+		h := newSteps(t, steps, "3ms")
+		h.attempt.Spec.Checkpoint.Every = time.Duration(20+r.IntN(100)) * time.Millisecond
+		for attempts++; !h.attemptToItsEnd(r); attempts++ {
+			h.next(h.newestSaved()...)
+		}
+		h.wantSteps(steps)
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d attempts of %d jobs", attempts, rounds)
+	if attempts < 2*rounds {
+		t.Error("hardly anything happened")
+	}
+}
+
+// attemptToItsEnd runs one attempt, stops it or kills its agents, and says
+// whether the job has ended.
+func (h *harness) attemptToItsEnd(r *rand.Rand) bool {
+	h.t.Helper()
+	h.write()
+	before := len(h.endings())
+	for kills := r.IntN(3); ; kills-- {
+		agent := h.spawn()
+		gone := make(chan error, 1)
+		go func() { gone <- agent.Wait() }()
+		time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond)
+		if r.IntN(2) == 0 {
+			h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1030)})
+			time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)
+		}
+		if kills > 0 {
+			_ = agent.Process.Kill()
+			<-gone
+			continue
+		}
+		if err := <-gone; err != nil {
+			h.t.Fatalf("an agent failed: %v", err)
+		}
+		list := h.endings()
+		if len(list) != before+1 {
+			h.t.Fatalf("an attempt told its end %d times: %s", len(list)-before, kinds(list))
+		}
+		return list[before].Kind == wire.Ended
+	}
+}
+
+// newestSaved are the checkpoints that the broker would keep, newest first.
+func (h *harness) newestSaved() (saved []wire.Saved) {
+	for _, m := range h.all(wire.Checkpoint, wire.Left) {
+		if m.Saved != nil {
+			saved = append([]wire.Saved{*m.Saved}, saved...)
+		}
+	}
+	return saved[:min(3, len(saved))]
 }

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/depot"
 )
@@ -27,12 +26,7 @@ func newSteps(t *testing.T, steps int, pause string) *harness {
 	h.attempt.Spec.Checkpoint.Method = "auto"
 	h.attempt.Spec.Checkpoint.Files = []string{"log"}
 	h.attempt.Spec.Progress = `step (\d+)/(\d+)`
-	h.around.methods = func(name string) (m checkpoint.Method, err error) {
-		if name == methodExit85 {
-			return stepsMethod{}, nil
-		}
-		return testMethods(name)
-	}
+	h.around.methods = stepsMethods
 	h.start()
 	return h
 }
