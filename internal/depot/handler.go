@@ -32,6 +32,9 @@ func Handler(s *Store) http.Handler {
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxPutBody)
 		if err := verb(w, r); err != nil {
+			// Who is still sending does not listen: it would learn that the
+			// connection broke, not why.
+			io.Copy(io.Discard, r.Body) //nolint:errcheck // what comes is of no use
 			http.Error(w, err.Error(), statusOf(err))
 		}
 	})

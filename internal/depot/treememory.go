@@ -1,6 +1,7 @@
 package depot
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"slices"
@@ -36,7 +37,7 @@ func (m *treeMemory) remember(id ID, t *Tree, text []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.trees = slices.DeleteFunc(m.trees, func(r rememberedTree) bool { return r.id == id })
-	m.trees = append(m.trees, rememberedTree{id, t.Entries[0].Path, text})
+	m.trees = append(m.trees, rememberedTree{id, t.Entries[0].Path, bytes.Clone(text)})
 	size := 0
 	for i, r := range slices.Backward(m.trees) {
 		if size += len(r.text); size > rememberBytes || len(m.trees)-i > rememberTrees {
