@@ -27,10 +27,11 @@ examples: ## compile the example programs
 examples/jobs/burn: examples/jobs/burn.c
 	cc -O2 -o $@ $<
 
-# gVisor's runsc, with two lines changed (sandbox/patch.sh), and a little of ours,
-# in a module of its own: its libraries are not ours. A minute or two the first time, nothing while nothing changed. The
-# name appears only when the file is whole, so an interrupted build is begun
-# again. Images are restored only by the version that wrote them: the pin is it.
+# gVisor's runsc, with a few lines changed (sandbox/patch.sh), and a little of
+# ours, in a module of its own: its libraries are not ours. A minute or two the
+# first time, nothing while nothing changed. The name appears only when the file
+# is whole, so an interrupted build is begun again. Images are restored only by
+# the version that wrote them: the pin is it.
 sandbox: $(BUILD)/godwit-sandbox ## build the sandbox that saves and restores programs (gVisor)
 
 $(BUILD)/godwit-sandbox: $(wildcard sandbox/*.go) sandbox/go.mod sandbox/go.sum sandbox/patch.sh

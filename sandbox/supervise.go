@@ -219,7 +219,7 @@ func (s *supervisor) wait(line *urpc.Client) *ended {
 	case answered:
 		return &ended{Status: uint32(status)}
 	case why != "":
-		return &ended{Lost: true, Why: "the sandbox failed: " + why}
+		return &ended{Lost: true, Why: "the sandbox failed: " + strings.TrimPrefix(why, "panic: ")}
 	case err != nil:
 		return &ended{Lost: true, Why: "the sandbox stopped answering: " + err.Error()}
 	case own.Signaled():

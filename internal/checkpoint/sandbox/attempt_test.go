@@ -58,6 +58,7 @@ func program(t *testing.T, work string, argv ...string) *checkpoint.Program {
 // try is begin for a program that may not start.
 func try(t *testing.T, p *checkpoint.Program, image string) (*attempt, error) {
 	t.Helper()
+	programs(t) // says what to do where the sandbox is missing
 	in, out, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -105,6 +106,12 @@ func (a *attempt) text() string {
 	return a.output.String()
 }
 
+// tail is the end of what was written, for messages.
+func (a *attempt) tail() string {
+	text := a.text()
+	return text[max(0, len(text)-500):]
+}
+
 // awaitLines waits until the program has written so many lines.
 func (a *attempt) awaitLines(n int) {
 	a.t.Helper()
@@ -119,9 +126,9 @@ func (a *attempt) awaitLines(n int) {
 		select {
 		case <-grew:
 		case <-a.run.Done():
-			a.t.Fatalf("the program ended with %+v after %d of %d lines:\n%s", a.run.Result(), have, n, a.text())
+			a.t.Fatalf("the program ended with %+v after %d of %d lines:\n%s", a.run.Result(), have, n, a.tail())
 		case <-timeout:
-			a.t.Fatalf("%d of %d lines after %v:\n%s", have, n, limit, a.text())
+			a.t.Fatalf("%d of %d lines after %v:\n%s", have, n, limit, a.tail())
 		}
 	}
 }
@@ -149,7 +156,7 @@ func (a *attempt) end() (string, checkpoint.Result) {
 	select {
 	case <-a.run.Done():
 	case <-time.After(limit):
-		a.t.Fatalf("the program has not ended after %v:\n%s", limit, a.text())
+		a.t.Fatalf("the program has not ended after %v:\n%s", limit, a.tail())
 	}
 	<-a.eof
 	a.clean()
@@ -206,18 +213,23 @@ func (a *attempt) save(stop bool, during func() error) string {
 	return image
 }
 
+// jobs are the programs that tests run in a work folder.
+var jobs = []string{"heap", "heap-static", "threads", "stats.py", "pipeline.sh", "cost"}
+
 // folder is a new work folder with the test's programs.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"heap", "heap-static", "threads", "stats.py", "pipeline.sh", "cost"} {
+	for _, name := range jobs {
 		if err := os.Symlink(filepath.Join("bin", name), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	copyTree(t, programs, filepath.Join(dir, "bin"))
-	if err := os.Remove(filepath.Join(dir, "bin", "godwit-sandbox")); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
 		t.Fatal(err)
+	}
+	for _, name := range jobs {
+		copyTree(t, filepath.Join(programs(t), name), filepath.Join(dir, "bin", name))
 	}
 	return dir
 }

@@ -152,11 +152,6 @@ func (r *run) judge(words string) checkpoint.Result {
 			res.Signal = int(status.Signal())
 			res.Code = 128 + res.Signal
 		}
-		if res.Signal == int(syscall.SIGKILL) && !r.killed {
-			// Programs rarely do that to themselves. Somebody outside ended the
-			// process in which gVisor ran its code, or the memory ran out.
-			res.Lost, res.Why = true, "the program's process in the sandbox was killed from outside (SIGKILL)"
-		}
 	case r.killed:
 		res.Signal = int(syscall.SIGKILL)
 		res.Code = 128 + res.Signal
