@@ -34,6 +34,7 @@ type Course struct {
 	LoadAt   float64 // when others began to compute; 0 if they never did
 	Deadline float64 // seconds since submission; 0 if none
 	Output   string  // a hash of what the program wrote
+	Free     float64 // before it: the part of a processor a newcomer would have got, in the fuller cluster
 	Final    api.Job
 }
 
@@ -63,12 +64,16 @@ type Others struct {
 // Run submits a job that begins at home and writes down its life, while others
 // begin to compute at home. Say, if not nil, is told what happens as it happens.
 func (b *Bed) Run(ctx context.Context, name string, spec *jobfile.Job, others Others, say func(at float64, text string)) (*Course, error) {
+	free, err := b.free(ctx)
+	if err != nil {
+		return nil, err
+	}
 	j, err := b.submitAtHome(ctx, spec)
 	if j.ID == 0 {
 		return nil, err
 	}
 	id := fmt.Sprint(j.ID)
-	c := &Course{Name: name, Deadline: spec.Deadline.Seconds()}
+	c := &Course{Name: name, Deadline: spec.Deadline.Seconds(), Free: free}
 	if err == nil {
 		err = b.follow(ctx, c, &j, others, oneAtATime(say))
 	}
@@ -83,6 +88,17 @@ func (b *Bed) Run(ctx context.Context, name string, spec *jobfile.Job, others Ot
 		return nil, fmt.Errorf("%s: job %s is %s: %s", name, id, c.Final.State, c.Final.Why)
 	}
 	return c, nil
+}
+
+// free is the part of a processor that a newcomer would get now in the fuller
+// cluster.
+func (b *Bed) free(ctx context.Context) (float64, error) {
+	clusters, err := b.Client.Clusters(ctx)
+	least := 1.0
+	for _, c := range clusters {
+		least = min(least, c.Share)
+	}
+	return least, err
 }
 
 // oneAtATime lets several goroutines say something; nil says nothing.

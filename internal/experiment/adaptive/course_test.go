@@ -24,7 +24,7 @@ func at(s float64) *api.Time { return &api.Time{Time: noon.Add(time.Duration(s *
 // course is a made-up one that ended after so many seconds.
 func course(name string, took, deadline float64, points ...Point) *Course {
 	ok, code := deadline > 0 && took <= deadline, 0
-	c := &Course{Name: name, Points: points, Deadline: deadline, Output: "same"}
+	c := &Course{Name: name, Points: points, Deadline: deadline, Output: "same", Free: 0.97}
 	c.Final = api.Job{Submitted: at(0), Ended: at(took), ExitCode: &code, CPUS: took * 0.9}
 	if deadline > 0 {
 		c.Final.DeadlineMet = &ok
@@ -207,7 +207,7 @@ func TestTheReportIsTheSameForTheSameResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"8 of the 8 statements hold", "| `burn 45` |", "3 of 3", "0 of 3", "far greater", "fixed N = 10", "+0.20 ± 0.25 %"} {
+	for _, part := range []string{"8 of the 8 statements hold", "| `burn 45` |", "3 of 3", "0 of 3", "far greater", "fixed N = 10", "97 % of the processor", "+0.20 ± 0.25 %"} {
 		if !strings.Contains(string(text), part) {
 			t.Errorf("the report does not say %q", part)
 		}

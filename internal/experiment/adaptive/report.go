@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/outfile"
@@ -126,6 +127,25 @@ func (r *Results) writeHead(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, head, r.Plan.Others.N, Home, Away, r.Plan.Length.Seconds(), m.At.Format("2 January 2006"), m.CPUs, m.Model, m.Kernel, who,
 		"everything in `/tmp` on its disk", m.LoadBefore, m.LoadAfter)
+	if free := r.free(); len(free) > 0 {
+		fmt.Fprintf(b, "Before the runs of (a) to (c) a newcomer would have got %.0f %% of the processor of the fuller\ncluster in the median, %.0f %% at least.", 100*median(free), 100*slices.Min(free))
+		if slices.Min(free) < idle {
+			b.WriteString(" **The machine was busy with other work**: what\nfollows is what comes out under such a load, not what the service can do at best.")
+		}
+		b.WriteString("\n")
+	}
+}
+
+// free lists what newcomers would have got before each run of (a) to (c).
+func (r *Results) free() []float64 {
+	var list []float64
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		for _, c := range slices.Concat(t.Alone, t.With, t.Without) {
+			list = append(list, c.Free)
+		}
+	}
+	return list
 }
 
 func (r *Results) writeVerdicts(b *strings.Builder) {
