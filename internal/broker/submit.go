@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/history"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
 	"github.com/godwit-hpc/godwit/internal/policy/place"
@@ -21,6 +22,9 @@ import (
 // the depot. It returns one number, or one for each element of an array, once
 // they are durable.
 func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]core.JobID, error) {
+	if err := b.acceptable(ctx, spec, work); err != nil {
+		return nil, err
+	}
 	allowed, err := b.allowed(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -44,6 +48,20 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 		return nil, err
 	}
 	return ids, refused
+}
+
+// acceptable refuses what could never run.
+func (b *Broker) acceptable(ctx context.Context, spec *jobfile.Job, work string) error {
+	if err := spec.Check(); err != nil {
+		return err
+	}
+	if work == "" || b.opt.Depot == nil {
+		return nil
+	}
+	if _, err := depot.LoadTree(ctx, b.opt.Depot, depot.ID(work)); err != nil {
+		return &badinput.Error{Field: "work", Value: work, Want: "a work folder that was brought here before: " + err.Error()}
+	}
+	return nil
 }
 
 func (t *turn) submitAll(spec *jobfile.Job, work string, proto *core.Job, why string, quotes []Quote) []core.JobID {

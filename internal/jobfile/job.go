@@ -4,8 +4,11 @@
 package jobfile
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/core"
 )
 
@@ -103,4 +106,23 @@ type Warning struct {
 	Line  int
 	Field string
 	Text  string
+}
+
+// Check finds what no file or command line could have said: for jobs that come
+// from elsewhere.
+func (j *Job) Check() error {
+	bad := func(field string, value any, want string) error {
+		return &badinput.Error{Field: field, Value: fmt.Sprint(value), Want: want}
+	}
+	switch a := j.Array; {
+	case len(j.Argv) == 0 || j.Argv[0] == "":
+		return bad("argv", strings.Join(j.Argv, " "), "a command")
+	case j.Min < 1 || j.Max < j.Min:
+		return bad("procs", fmt.Sprintf("%d-%d", j.Min, j.Max), "at least one processor, and not more at least than at most")
+	case a != (ArrayRange{}) && (a.Step < 1 || a.First < 0 || a.Last < a.First || a.AtOnce < 0 || a.Len() > maxArray):
+		return bad("array", fmt.Sprintf("%d-%d:%d", a.First, a.Last, a.Step), fmt.Sprintf("a range of at most %d indices", maxArray))
+	case j.Deadline < 0 || j.Estimate < 0 || j.Time < 0 || j.Memory < 0 || j.Processes < 0 || j.Retries < 0:
+		return bad("job", j.Name, "times and numbers that are not negative")
+	}
+	return nil
 }

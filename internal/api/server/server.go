@@ -114,6 +114,9 @@ func refuse(w http.ResponseWriter, err error) {
 func body[T any](r *http.Request) (T, error) {
 	var v T
 	data, err := io.ReadAll(r.Body)
+	if errors.As(err, new(*http.MaxBytesError)) {
+		return v, &badinput.Error{Field: "request", Want: fmt.Sprintf("at most %d bytes", maxBody)}
+	}
 	if err != nil {
 		return v, err
 	}
