@@ -262,9 +262,8 @@ func (s *Store) dropBlock(g *blockGroup) {
 	_, took, leave, err := s.gate.shut()
 	if err == nil {
 		defer leave()
-		dead := appendRecord(nil, record{kind: recordDead, off: g.at.off})
 		if _, err = os.Stat(packPath(s.dir, g.name)); err == nil {
-			err = appendIndex(indexPath(s.dir, g.name), dead)
+			err = markDead(s.dir, g.name, g.at.off)
 		}
 		if err == nil {
 			took() //nolint:errcheck // see above

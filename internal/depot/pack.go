@@ -149,20 +149,30 @@ func (w *packWriter) recover() (bool, error) {
 	return true, w.note(w.pending)
 }
 
-// scan reads the blocks from off on, as far as they are sound, moves the end
-// behind them and returns their records.
+// scan reads the blocks from off on, moves the end behind the last sound one and
+// returns the records of those that are.
 func (w *packWriter) scan(off int64) []byte {
-	var records, buf []byte
-	r := bufio.NewReaderSize(io.NewSectionReader(w.f, off, packMax+maxEncoded), 1<<20)
+	records, end := scanPack(w.f, off)
+	w.end = max(w.end, end)
+	return records
+}
+
+// scanPack gives the records of the sound blocks of a pack from off on, and
+// where the last of them ends. A damaged one among them is passed over.
+func scanPack(f *os.File, off int64) (records []byte, end int64) {
+	var buf []byte
+	r := bufio.NewReaderSize(io.NewSectionReader(f, off, packMax+maxEncoded), 1<<20)
 	for {
 		b, used, err := readBlock(r, buf)
 		buf = used
-		if err != nil {
-			return records
+		switch {
+		case err == nil:
+			records = appendRecord(records, b.record(uint32(off)))
+			end = off + int64(b.size())
+		case !errors.Is(err, errBadBlock) || len(used) <= blockHeader:
+			return records, end // not even its beginning is sound
 		}
-		records = appendRecord(records, b.record(uint32(off)))
-		off += int64(b.size())
-		w.end = max(w.end, off)
+		off += int64(len(used))
 	}
 }
 

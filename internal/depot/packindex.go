@@ -138,15 +138,28 @@ func readIndex(path string) (summary, error) {
 
 // appendIndex adds records to the index at path, all of them or none. More
 // than one process may do so.
-func appendIndex(path string, records []byte) (err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+func appendIndex(path string, records []byte) error {
+	f, err := openIndex(path)
 	if err != nil {
-		return fmt.Errorf("writing the index of a pack: %w", err)
+		return err
 	}
 	defer f.Close() //nolint:errcheck // a write that failed was told by Write
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-		return fmt.Errorf("writing the index of a pack: %w", err)
+	return addRecords(f, records)
+}
+
+// openIndex opens an index, and nobody else writes to it until it is closed.
+func openIndex(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("writing the index of a pack: %w", err)
 	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("writing the index of a pack: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+func addRecords(f *os.File, records []byte) error {
 	end, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return fmt.Errorf("writing the index of a pack: %w", err)
@@ -155,4 +168,32 @@ func appendIndex(path string, records []byte) (err error) {
 		return errors.Join(fmt.Errorf("writing the index of a pack: %w", err), f.Truncate(end))
 	}
 	return nil
+}
+
+// markDead says in the index of a pack that the block at off does not count. If
+// the index is damaged itself, so that nobody would read that far, it is made
+// anew from there on.
+func markDead(dir string, n packName, off uint32) error {
+	f, err := openIndex(indexPath(dir, n))
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // a write that failed was told by Write
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return fmt.Errorf("reading the index of a pack: %w", err)
+	}
+	var records []byte
+	if said := parseIndex(b); said.good < int64(len(b)) {
+		pack, err := os.Open(packPath(dir, n))
+		if err != nil {
+			return fmt.Errorf("reading a pack: %w", err)
+		}
+		defer pack.Close() //nolint:errcheck // only read
+		records, _ = scanPack(pack, said.end)
+		if err := errors.Join(unix.Fdatasync(int(pack.Fd())), f.Truncate(said.good)); err != nil {
+			return fmt.Errorf("mending the index of a pack: %w", err)
+		}
+	}
+	return addRecords(f, appendRecord(records, record{kind: recordDead, off: off}))
 }

@@ -379,3 +379,37 @@ func TestAPackThatEndsAnywhereIsTakenOverFromItsLastWholeBlock(t *testing.T) {
 		s.Close()
 	}
 }
+
+func TestADamagedBlockIsHealedThoughItsIndexIsDamagedToo(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir)
+	var plain [][]byte
+	for i := range uint64(6) {
+		plain = append(plain, noise(i, 3000))
+		put(t, s, plain[i])
+	}
+	mustSync(t, s)
+	index, _ := filepath.Glob(filepath.Join(dir, "packs", "*"+indexExt))
+	b, _ := os.ReadFile(index[0])
+	b[len(b)/2] ^= 1 // in the fourth record
+	write(t, index[0], b)
+	pack := packsOf(t, dir)[0]
+	b, _ = os.ReadFile(pack)
+	for _, i := range []int{1, 4} { // one before, one behind that
+		b[packHeader+i*(len(b)-packHeader)/6+100] ^= 1
+	}
+	write(t, pack, b)
+	for _, i := range []int{1, 4} {
+		if _, err := s.Get(t.Context(), IDOf(plain[i])); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrMissing) {
+			t.Errorf("chunk %d: %v, want %v or %v", i, err, ErrDamaged, ErrMissing)
+		}
+		wantMissing(t, s, []ID{IDOf(plain[i])}, IDOf(plain[i]))
+		put(t, s, plain[i])
+	}
+	mustSync(t, s)
+	for _, s := range []*Store{s, openStore(t, dir)} {
+		for _, b := range plain {
+			wantGet(t, s, b)
+		}
+	}
+}
