@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -124,38 +123,4 @@ func TestTheClientKnowsBadInputFromFailure(t *testing.T) {
 	if !errors.As(err, &bad) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("an empty job gives %v", err)
 	}
-}
-
-// FuzzRequest sends whatever as a job, and something after it that must be
-// answered.
-func FuzzRequest(f *testing.F) {
-	f.Add("POST", "/v1/jobs", []byte(`{"job": {"argv": ["true"], "min": 1, "max": 1, "retries": 1}}`))
-	f.Add("POST", "/v1/quote", []byte(`{"job": {"argv": ["true"], "min": 1, "max": 1, "deadline": 1000}}`))
-	f.Add("POST", "/v1/jobs/1/migrate", []byte(`{"to": "a"}`))
-	f.Add("GET", "/v1/jobs/1/logs?stream=1&offset=0", []byte(nil))
-	f.Add("GET", "/v1/history?program=x", []byte(nil))
-	f.Add("POST", "/v1/agent", []byte("{}"))
-	f.Add("POST", "/v1/depot/get", []byte("\x00\x01"))
-	b := up(f, oneCluster)
-	f.Fuzz(func(t *testing.T, method, path string, body []byte) {
-		if strings.Contains(path, "shutdown") || !strings.HasPrefix(path, "/") {
-			t.Skip()
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		r, err := http.NewRequestWithContext(ctx, method, api.Base+path, bytes.NewReader(body))
-		if err != nil {
-			t.Skip()
-		}
-		resp, err := b.client.HTTP.Do(r)
-		if err == nil {
-			if resp.StatusCode >= 500 {
-				t.Errorf("%s %q is answered %s", method, path, resp.Status)
-			}
-			_ = resp.Body.Close()
-		}
-		if _, err := b.client.Ping(context.Background()); err != nil {
-			t.Fatalf("after %s %q %q: %v", method, path, body, err)
-		}
-	})
 }
