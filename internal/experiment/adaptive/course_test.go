@@ -277,7 +277,7 @@ func TestThePublishedScenarioIsTheUsualPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := DefaultPlan()
-	want.Programs = []string{burnName, piName, ordersName}
+	want.File, want.Programs = "adaptive.yaml", []string{burnName, piName, ordersName}
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Error(diff)
 	}

@@ -17,6 +17,7 @@ import (
 
 // Plan says what of the experiment is done, and how long it takes.
 type Plan struct {
+	File     string        // the scenario file, "" if there is none
 	Parts    string        // those of spec 20: a alone, b disturbed, c disturbed with the service, d overhead
 	Programs []string      // by name; none: all there are
 	Jobs     string        // the folder with the programs

@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	"path/filepath"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/yamlfile"
@@ -24,6 +25,7 @@ func parsePlan(name string, data []byte) (Plan, error) {
 		return Plan{}, err
 	}
 	p := DefaultPlan()
+	p.File = filepath.Base(name)
 	runs := func(v yamlfile.Value) int { return v.Whole(1, 1000) }
 	top.Mapping(
 		yamlfile.Key("programs", func(v yamlfile.Value) {

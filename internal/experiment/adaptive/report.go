@@ -112,7 +112,7 @@ service costs (d). Two clusters, %s and %s, are one processor each; the program
 begins in the first. Times are scaled down: about %.0f s alone where the paper's
 programs took 8 minutes to over an hour.
 
-This file is written by ` + "`godwit experiment adaptive`" + ` from ` + "`scenarios/adaptive.yaml`" + `;
+This file is written by ` + "`godwit experiment adaptive`" + ` from ` + "`%s`" + `;
 every number and verdict is computed from the runs.
 
 Measured on %s, on %d processors (%s), %s, %s, %s. Load averages (1, 5, 15 minutes)
@@ -125,7 +125,7 @@ func (r *Results) writeHead(b *strings.Builder) {
 	if m.Root {
 		who = "as root"
 	}
-	fmt.Fprintf(b, head, r.Plan.Others.N, Home, Away, r.Plan.Length.Seconds(), m.At.Format("2 January 2006"), m.CPUs, m.Model, m.Kernel, who,
+	fmt.Fprintf(b, head, r.Plan.Others.N, Home, Away, r.Plan.Length.Seconds(), r.Plan.File, m.At.Format("2 January 2006"), m.CPUs, m.Model, m.Kernel, who,
 		"everything in `/tmp` on its disk", m.LoadBefore, m.LoadAfter)
 	if free := r.free(); len(free) > 0 {
 		fmt.Fprintf(b, "Before the runs of (a) to (c) a newcomer would have got %.0f %% of the processor of the fuller\ncluster in the median, %.0f %% at least.", 100*median(free), 100*slices.Min(free))
