@@ -7,7 +7,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 TOOL    := $(GO) tool -modfile=tools/go.mod
 
 # How long each fuzz target runs: briefly in `make test`, longer in `make fuzz`.
-FUZZTIME_TEST ?= 3s
+FUZZTIME_TEST ?= 1s
 FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
