@@ -24,7 +24,7 @@ import (
 )
 
 // kills is how many processes the chaos test kills; GODWIT_KILLS overrides.
-const kills = 300
+const kills = 200
 
 // chaos is a broker in a process of its own that somebody kills all the time,
 // together with its agents and sandboxes.
