@@ -178,6 +178,16 @@ func TestAFenceKeepsAnAttemptFromStartingAndEndsOneThatRuns(t *testing.T) {
 	h.wait()
 }
 
+func TestAnAgentWhoseFolderIsRemovedEnds(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "sleep 1000")
+	h.begin() // there is no broker at all
+	waitFor(t, "a start", func() bool { _, err := os.Stat(filepath.Join(h.dir, "started")); return err == nil })
+	if err := os.RemoveAll(h.dir); err != nil {
+		t.Fatal(err)
+	}
+	h.wait()
+}
+
 func TestOnlyOneAgentHasAFolder(t *testing.T) {
 	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
 	h.start()

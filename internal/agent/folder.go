@@ -65,6 +65,13 @@ func (f folder) fenced() bool {
 	return err == nil
 }
 
+// gone says whether the folder was removed, so that nobody could ever find us
+// again.
+func (f folder) gone() bool {
+	_, err := os.Lstat(f.path("attempt.json"))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // known says whether the broker knows all there is to know.
 func (f folder) known() bool {
 	_, err := os.Lstat(f.path(knownFile))

@@ -278,7 +278,7 @@ func (l *life) onLink(e linkEvent) {
 
 // checkFence ends everything if the attempt may not run any more.
 func (l *life) checkFence() {
-	if l.folder.fenced() {
+	if l.folder.fenced() || l.folder.gone() {
 		l.over = true
 	}
 }

@@ -129,6 +129,8 @@ func (l *life) onDone() {
 	switch {
 	case l.retry && l.verdict == nil && l.stopping == nil:
 		l.again()
+	case l.retry && l.verdict == nil: // we ended it, and now it is to leave
+		l.finish(wire.Message{Kind: wire.Left, Why: l.stopping.why})
 	case failed:
 		l.boxFailed = true
 		l.note("method", methodRestart, "it failed in the sandbox ("+howItEnded(r)+"), which may lack what it needs, as a network; it is started again without", nil)
