@@ -143,7 +143,7 @@ func (t *turn) ran(j *job, how history.Outcome) {
 		run.Speed = t.b.eng.World().Cluster(c.id).Speed()
 	}
 	if v, _ := j.lastVitals(); v != nil {
-		run.CPU, run.Share = v.CPU, v.Mean
+		run.CPU, run.Share, run.SandboxCost = v.CPU, v.Mean, v.SandboxCost
 		if how == history.Finished {
 			run.Need, run.Bytes = v.Used, float64(j.begunIO+v.Read+v.Written)
 		}

@@ -20,7 +20,12 @@ func (b *Broker) know(a *wire.Attempt) {
 	a.MTBF = b.past.mtbf(a.Cluster)
 	if runs, err := b.runsOf(b.ctx, program); err == nil {
 		a.Bytes, a.Duty = history.Bytes(runs, program, args), history.Duty(runs, program)
-		if cost, ok := history.SandboxCost(runs, program); ok {
+		for i := range runs { // as last measured while it ran there
+			if a.SandboxCost = runs[i].SandboxCost; a.SandboxCost > 0 {
+				break
+			}
+		}
+		if cost, ok := history.SandboxCost(runs, program); ok { // compared with runs outside: better
 			a.SandboxCost = cost.Ratio
 		}
 	}

@@ -47,6 +47,9 @@ type Run struct {
 	// that this attempt had in the mean. 0 if not known.
 	Bytes float64 `json:"bytes,omitempty"`
 	Share float64 `json:"share,omitempty"`
+	// SandboxCost is how many times longer the program took in the sandbox, as
+	// measured while it ran there. 0 if it was not.
+	SandboxCost float64 `json:"sandboxCost,omitempty"`
 }
 
 // Wait is how many seconds the cluster let the attempt wait; false if it never
