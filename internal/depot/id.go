@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/zeebo/blake3"
 )
@@ -28,11 +29,14 @@ func idsOf(sums []sum) []ID {
 		return nil
 	}
 	const n = 2 * len(sum{})
-	text := make([]byte, 0, n*len(sums))
+	var text strings.Builder
+	text.Grow(n * len(sums))
+	var one [n]byte
 	for _, s := range sums {
-		text = hex.AppendEncode(text, s[:])
+		hex.Encode(one[:], s[:])
+		text.Write(one[:])
 	}
-	all, ids := ID(text), make([]ID, len(sums))
+	all, ids := ID(text.String()), make([]ID, len(sums))
 	for i := range ids {
 		ids[i] = all[n*i : n*i+n]
 	}

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
+	"strings"
 )
 
 // load reads the indexes of all packs anew. The caller is inside the gate and
@@ -123,4 +125,69 @@ func (s *Store) refresh() (bool, error) {
 		}
 	}
 	return len(s.index.places) > before, nil
+}
+
+// takeOverDead takes over, once in the life of a store, the packs of those who
+// died, and goes on writing the first that has room. The caller holds writing.
+func (s *Store) takeOverDead() error {
+	if s.ready {
+		return nil
+	}
+	names, err := s.list()
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		known, err := readIndex(indexPath(s.dir, n))
+		if err != nil {
+			return err
+		}
+		if known.sealed {
+			continue
+		}
+		w, err := takeOver(s.dir, n)
+		switch {
+		case err != nil:
+			return err
+		case w == nil:
+		case s.writer == nil && w.end < packMax/2:
+			s.writer = w
+		default:
+			if err := w.seal(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// list gives the names of the packs, and removes what was begun or collected
+// by somebody who died in the middle of it.
+func (s *Store) list() ([]packName, error) {
+	files, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing the packs: %w", err)
+	}
+	var names []packName
+	for _, f := range files {
+		ext := filepath.Ext(f.Name())
+		switch name, ok := parsePackName(strings.TrimSuffix(f.Name(), ext)); {
+		case !ok:
+		case ext == packExt:
+			names = append(names, name)
+		case ext == newExt:
+			removeUnlocked(filepath.Join(s.dir, f.Name()))
+		case ext == indexExt:
+			s.removeOrphan(name)
+		}
+	}
+	return names, nil
+}
+
+// removeOrphan removes an index whose pack is gone: an index is made after its
+// pack and goes after it.
+func (s *Store) removeOrphan(n packName) {
+	if _, err := os.Stat(packPath(s.dir, n)); errors.Is(err, fs.ErrNotExist) {
+		os.Remove(indexPath(s.dir, n)) //nolint:errcheck // a matter of tidiness
+	}
 }

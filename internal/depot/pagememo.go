@@ -16,6 +16,7 @@ type pageMemo struct {
 	ids  []sum
 }
 
+// pageSeeds are the secret of this process.
 var pageSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 // Files from memoFrom bytes on are remembered, and so many pages in all, which

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -268,86 +265,6 @@ func (s *Store) append(raw []byte, blocks []*block, replace bool) ([]record, pac
 	return records, s.writer.name, nil
 }
 
-// Sync makes durable all that was put before. It costs nothing if nothing was.
-func (s *Store) Sync(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.syncing.Lock()
-	defer s.syncing.Unlock()
-	s.writing.Lock()
-	full, open := s.full, s.writer
-	s.writing.Unlock()
-	var errs []error
-	for _, w := range full {
-		errs = append(errs, s.syncPack(w, true))
-	}
-	if open != nil {
-		errs = append(errs, s.syncPack(open, false))
-	}
-	return errors.Join(errs...)
-}
-
-// syncPack makes durable what a pack holds; others may go on writing to it
-// meanwhile. With seal nothing is added to it any more.
-func (s *Store) syncPack(w *packWriter, seal bool) error {
-	s.writing.Lock()
-	pending := w.pending
-	s.writing.Unlock()
-	if len(pending) > 0 {
-		if err := w.flush(); err != nil {
-			s.abandon(w)
-			return err
-		}
-	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if len(pending) > 0 {
-		if err := w.note(pending); err != nil {
-			return err
-		}
-	}
-	if !seal {
-		return nil
-	}
-	if err := w.seal(); err != nil {
-		return err
-	}
-	s.forget(w)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.packs[s.number(w.name)]
-	p.ours, p.sealed = false, true
-	return nil
-}
-
-// forget takes w from the list of those that this process writes. The caller
-// holds writing.
-func (s *Store) forget(w *packWriter) {
-	if s.writer == w {
-		s.writer = nil
-	}
-	s.full = slices.DeleteFunc(slices.Clone(s.full), func(f *packWriter) bool { return f == w })
-}
-
-// abandon forgets what a pack holds that could not be made durable: the disk
-// has dropped it, and a second try would be told that all is well.
-func (s *Store) abandon(w *packWriter) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	s.forget(w)
-	w.f.Close() //nolint:errcheck // it is given up
-	lost := map[uint32]bool{}
-	for _, r := range parseIndex(w.pending).blocks {
-		lost[r.off] = true
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	number := s.number(w.name)
-	s.packs[number].ours = false
-	s.index.drop(func(p place) bool { return p.pack == number && lost[p.off] })
-}
-
 // prepare makes the index ready for who relies on chunks or adds some: as new
 // as the generation, and with what dead writers left. The caller is inside the
 // gate.
@@ -373,71 +290,6 @@ func (s *Store) prepare(generation uint64) error {
 		return nil
 	}
 	return s.load(generation)
-}
-
-// takeOverDead takes over, once in the life of a store, the packs of those who
-// died, and goes on writing the first that has room. The caller holds writing.
-func (s *Store) takeOverDead() error {
-	if s.ready {
-		return nil
-	}
-	names, err := s.list()
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		known, err := readIndex(indexPath(s.dir, n))
-		if err != nil {
-			return err
-		}
-		if known.sealed {
-			continue
-		}
-		w, err := takeOver(s.dir, n)
-		switch {
-		case err != nil:
-			return err
-		case w == nil:
-		case s.writer == nil && w.end < packMax/2:
-			s.writer = w
-		default:
-			if err := w.seal(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// list gives the names of the packs, and removes what was begun or collected
-// by somebody who died in the middle of it.
-func (s *Store) list() ([]packName, error) {
-	files, err := os.ReadDir(s.dir)
-	if err != nil {
-		return nil, fmt.Errorf("listing the packs: %w", err)
-	}
-	var names []packName
-	for _, f := range files {
-		ext := filepath.Ext(f.Name())
-		switch name, ok := parsePackName(strings.TrimSuffix(f.Name(), ext)); {
-		case !ok:
-		case ext == packExt:
-			names = append(names, name)
-		case ext == newExt:
-			removeUnlocked(filepath.Join(s.dir, f.Name()))
-		case ext == indexExt:
-			s.removeOrphan(name)
-		}
-	}
-	return names, nil
-}
-
-// removeOrphan removes an index whose pack is gone: an index is made after its
-// pack and goes after it.
-func (s *Store) removeOrphan(n packName) {
-	if _, err := os.Stat(packPath(s.dir, n)); errors.Is(err, fs.ErrNotExist) {
-		os.Remove(indexPath(s.dir, n)) //nolint:errcheck // a matter of tidiness
-	}
 }
 
 // number is the place of a pack in s.packs.

@@ -166,9 +166,11 @@ func textChunks(b []byte) ([]chunk, error) {
 	var chunks []chunk
 	var parts []sum
 	var c cutter
+	left := b
 	err := c.cut(bytes.NewReader(b), plan{piece: pieceOfBytes}, 0, int64(len(b)), nil, func(id sum, plain []byte) error {
 		parts = append(parts, id)
-		chunks = append(chunks, chunk{id, bytes.Clone(plain)})
+		chunks = append(chunks, chunk{id, left[:len(plain)]})
+		left = left[len(plain):]
 		return nil
 	})
 	if err != nil {

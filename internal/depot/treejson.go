@@ -44,20 +44,32 @@ func encodeTree(t *Tree) ([]byte, error) {
 		*w = entryJSON{Mode: e.Mode, Size: e.Size, ModTime: e.ModTime}
 		w.Path, w.Path64 = text(e.Path)
 		w.Link, w.Link64 = text(e.Link)
-		list := make([]byte, 0, 44*len(e.Chunks))
-		for i, id := range e.Chunks {
-			s, err := parse(id)
-			if err != nil {
-				return nil, err
-			}
-			if i > 0 {
-				list = append(list, ',')
-			}
-			list = base64.RawStdEncoding.AppendEncode(list, s[:])
+		list, err := encodeChunks(e.Chunks)
+		if err != nil {
+			return nil, err
 		}
-		w.Chunks = string(list)
+		w.Chunks = list
 	}
 	return canonical(out)
+}
+
+func encodeChunks(ids []ID) (string, error) {
+	var list strings.Builder
+	list.Grow(44 * len(ids))
+	one := [44]byte{43: ','}
+	for i, id := range ids {
+		s, err := parse(id)
+		if err != nil {
+			return "", err
+		}
+		base64.RawStdEncoding.Encode(one[:], s[:])
+		if i == len(ids)-1 {
+			list.Write(one[:43])
+		} else {
+			list.Write(one[:])
+		}
+	}
+	return list.String(), nil
 }
 
 // text gives s as text, or, since JSON holds nothing else, as bytes.
@@ -87,10 +99,8 @@ func encodeParts(parts []sum, size int64) ([]byte, error) {
 }
 
 func decodeJSON(b []byte) (*treeJSON, error) {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
 	var in treeJSON
-	if err := dec.Decode(&in); err != nil {
+	if err := json.Unmarshal(b, &in); err != nil {
 		return nil, badTree("%v", err)
 	}
 	if in.Version != treeVersion {

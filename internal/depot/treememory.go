@@ -36,7 +36,7 @@ func (m *treeMemory) remember(id ID, t *Tree, text []byte) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.trees = slices.DeleteFunc(m.trees, func(r rememberedTree) bool { return r.id == id })
+	m.trees = slices.DeleteFunc(m.trees, func(r rememberedTree) bool { return r.first == t.Entries[0].Path })
 	m.trees = append(m.trees, rememberedTree{id, t.Entries[0].Path, bytes.Clone(text)})
 	size := 0
 	for i, r := range slices.Backward(m.trees) {

@@ -1,8 +1,10 @@
 package depot
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 )
 
 // The tree of a large image is large itself: a chunk of 4096 bytes has an ID of
@@ -16,11 +18,12 @@ import (
 
 // diffTree makes the patch that turns the text base into the text next.
 func diffTree(base, next []byte) []byte {
-	at := map[string]int{} // where a token begins in base
+	at := map[uint64]int{} // where a token begins in base, by its hash
 	for off := 0; off < len(base); {
 		end := tokenEnd(base, off)
-		if _, ok := at[string(base[off:end])]; !ok {
-			at[string(base[off:end])] = off
+		h := maphash.Bytes(pageSeeds[0], base[off:end])
+		if _, ok := at[h]; !ok {
+			at[h] = off
 		}
 		off = end
 	}
@@ -29,8 +32,8 @@ func diffTree(base, next []byte) []byte {
 	last := 0  // end of the copy before
 	for i := 0; i < len(next); {
 		end := tokenEnd(next, i)
-		from, ok := at[string(next[i:end])]
-		if !ok {
+		from, ok := at[maphash.Bytes(pageSeeds[0], next[i:end])]
+		if !ok || !bytes.HasPrefix(base[from:], next[i:end]) {
 			i = end
 			continue
 		}
