@@ -26,9 +26,9 @@ func TestAJobIsMovedAwayFromOthersAndMeetsItsDeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Estimate, spec.Deadline = 4*time.Second, 100*time.Second
+	spec.Estimate, spec.Deadline = 4*time.Second, 60*time.Second
 	var said []string
-	c, err := b.Run(t.Context(), "moved", &spec, Others{N: 60, After: time.Second}, func(_ float64, text string) { said = append(said, text) })
+	c, err := b.Run(t.Context(), "moved", &spec, Others{N: 24, After: time.Second}, func(_ float64, text string) { said = append(said, text) })
 	if err != nil {
 		t.Fatal(err)
 	}
