@@ -235,6 +235,7 @@ func TestAStoreOnADiskThatFillsUpStaysSound(t *testing.T) {
 	if !isRoot() {
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
 		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
 	}
 	var text strings.Builder
 	cmd.Stderr = &text
