@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/engine"
 	"github.com/godwit-hpc/godwit/internal/policy/malleable"
+	"github.com/godwit-hpc/godwit/internal/policy/resched"
 	"github.com/godwit-hpc/godwit/internal/world"
 )
 
@@ -40,13 +41,14 @@ type headerLine struct {
 }
 
 type engineLine struct {
-	Approach    string `json:"approach"`
-	Malleable   string `json:"malleable"`
-	ScanEvery   span   `json:"scan_every"`
-	ShrinkGrace span   `json:"shrink_grace"`
-	StopGrace   span   `json:"stop_grace"`
-	ClaimGrace  span   `json:"claim_grace"`
-	ClaimMargin span   `json:"claim_margin"`
+	Approach    string         `json:"approach"`
+	Malleable   string         `json:"malleable"`
+	ScanEvery   span           `json:"scan_every"`
+	ShrinkGrace span           `json:"shrink_grace"`
+	StopGrace   span           `json:"stop_grace"`
+	ClaimGrace  span           `json:"claim_grace"`
+	ClaimMargin span           `json:"claim_margin"`
+	Resched     resched.Config `json:"resched,omitzero"`
 }
 
 type worldLine struct {
@@ -119,7 +121,7 @@ func (h *Header) line() headerLine {
 	l := headerLine{Format: format, Version: version, About: h.About}
 	l.Engine = engineLine{
 		Approach: h.Engine.Approach.String(), Malleable: h.Malleable, ScanEvery: span(h.Engine.ScanEvery),
-		ShrinkGrace: span(h.Engine.ShrinkGrace), StopGrace: span(h.Engine.StopGrace), ClaimGrace: span(h.Engine.ClaimGrace), ClaimMargin: span(h.Engine.ClaimMargin),
+		ShrinkGrace: span(h.Engine.ShrinkGrace), StopGrace: span(h.Engine.StopGrace), ClaimGrace: span(h.Engine.ClaimGrace), ClaimMargin: span(h.Engine.ClaimMargin), Resched: h.Engine.Resched,
 	}
 	l.World = worldLine{MaxTries: h.World.MaxTries, Place: h.World.DefaultPlace}
 	for _, c := range h.World.Clusters {
@@ -158,7 +160,7 @@ func (l *headerLine) header() Header {
 	h := Header{About: l.About, Malleable: l.Engine.Malleable}
 	h.Engine = engine.Config{
 		Malleable: malleable.ByName(l.Engine.Malleable), ScanEvery: time.Duration(l.Engine.ScanEvery),
-		ShrinkGrace: time.Duration(l.Engine.ShrinkGrace), StopGrace: time.Duration(l.Engine.StopGrace), ClaimGrace: time.Duration(l.Engine.ClaimGrace), ClaimMargin: time.Duration(l.Engine.ClaimMargin),
+		ShrinkGrace: time.Duration(l.Engine.ShrinkGrace), StopGrace: time.Duration(l.Engine.StopGrace), ClaimGrace: time.Duration(l.Engine.ClaimGrace), ClaimMargin: time.Duration(l.Engine.ClaimMargin), Resched: l.Engine.Resched,
 	}
 	if l.Engine.Approach == engine.PWA.String() {
 		h.Engine.Approach = engine.PWA
