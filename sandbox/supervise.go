@@ -62,6 +62,9 @@ type ended struct {
 	Status uint32 `json:"status"` // as wait(2) gives it
 	Lost   bool   `json:"lost,omitempty"`
 	Why    string `json:"why,omitempty"`
+	// CPU is what everything here has used; 0 if the sandbox died too early to
+	// be asked.
+	CPU time.Duration `json:"cpu,omitempty"`
 }
 
 // files are the files that the program has mapped and that it has open, by
@@ -205,9 +208,13 @@ func (s *supervisor) giveUp(err error) error {
 // the program itself because it had lost its files.
 func (s *supervisor) wait(line *urpc.Client) *ended {
 	var status unix.WaitStatus
+	var cpu time.Duration
 	answered, lostFiles := false, false
 	if line != nil {
 		answered = line.Call(boot.ContMgrWait, &s.c.ID, &status) == nil
+		if answered {
+			cpu = cpuTime(os.Getpid())
+		}
 		_ = line.Close() // the sandbox does not end before
 		lostFiles = answered && status.Signaled() && wasKilled(s.c.GoferPid.Load())
 	}
@@ -215,9 +222,9 @@ func (s *supervisor) wait(line *urpc.Client) *ended {
 	_ = s.c.Destroy()
 	switch why := firstLine("panic"); {
 	case lostFiles:
-		return &ended{Lost: true, Why: "the part of the sandbox that opens files died"}
+		return &ended{Lost: true, Why: "the part of the sandbox that opens files died", CPU: cpu}
 	case answered:
-		return &ended{Status: uint32(status)}
+		return &ended{Status: uint32(status), CPU: cpu}
 	case why != "":
 		return &ended{Lost: true, Why: "the sandbox failed: " + strings.TrimPrefix(why, "panic: ")}
 	case err != nil:

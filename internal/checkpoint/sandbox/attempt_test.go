@@ -26,7 +26,7 @@ const limit = 3 * time.Minute
 
 // attempt is a program that a test has started, and what it has written.
 type attempt struct {
-	t    *testing.T
+	t    testing.TB
 	p    *checkpoint.Program
 	run  checkpoint.Run
 	pipe *os.File
@@ -38,7 +38,7 @@ type attempt struct {
 }
 
 // begin starts a program in a work folder, from the beginning or from an image.
-func begin(t *testing.T, work, image string, argv ...string) *attempt {
+func begin(t testing.TB, work, image string, argv ...string) *attempt {
 	t.Helper()
 	a, err := try(t, program(t, work, argv...), image)
 	if err != nil {
@@ -48,7 +48,7 @@ func begin(t *testing.T, work, image string, argv ...string) *attempt {
 }
 
 // program is how a test runs something.
-func program(t *testing.T, work string, argv ...string) *checkpoint.Program {
+func program(t testing.TB, work string, argv ...string) *checkpoint.Program {
 	return &checkpoint.Program{
 		Argv: argv, Dir: work, Scratch: t.TempDir(), Mark: "test/" + t.Name(),
 		Env: []string{"HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH"), "LC_ALL=C"},
@@ -56,7 +56,7 @@ func program(t *testing.T, work string, argv ...string) *checkpoint.Program {
 }
 
 // try is begin for a program that may not start.
-func try(t *testing.T, p *checkpoint.Program, image string) (*attempt, error) {
+func try(t testing.TB, p *checkpoint.Program, image string) (*attempt, error) {
 	t.Helper()
 	programs(t) // says what to do where the sandbox is missing
 	in, out, err := os.Pipe()
@@ -181,7 +181,7 @@ func (a *attempt) clean() {
 }
 
 // marked are the processes that carry an attempt's mark.
-func marked(t *testing.T, mark string) []string {
+func marked(t testing.TB, mark string) []string {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -217,7 +217,7 @@ func (a *attempt) save(stop bool, during func() error) string {
 var jobs = []string{"heap", "heap-static", "threads", "stats.py", "pipeline.sh", "cost"}
 
 // folder is a new work folder with the test's programs.
-func folder(t *testing.T) string {
+func folder(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range jobs {
@@ -235,7 +235,7 @@ func folder(t *testing.T) string {
 }
 
 // copyTree copies a folder as a move between hosts would.
-func copyTree(t *testing.T, from, to string) {
+func copyTree(t testing.TB, from, to string) {
 	t.Helper()
 	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
 		t.Fatalf("copying %s: %v: %s", from, err, out)
@@ -243,7 +243,7 @@ func copyTree(t *testing.T, from, to string) {
 }
 
 // contents are the files of a work folder that a program has written.
-func contents(t *testing.T, dir string) string {
+func contents(t testing.TB, dir string) string {
 	t.Helper()
 	var b strings.Builder
 	entries, err := os.ReadDir(dir)

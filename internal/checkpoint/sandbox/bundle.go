@@ -29,8 +29,9 @@ type (
 		Capabilities map[string][]string `json:"capabilities"`
 	}
 	ociUser struct {
-		UID int `json:"uid"`
-		GID int `json:"gid"`
+		UID    int   `json:"uid"`
+		GID    int   `json:"gid"`
+		Groups []int `json:"additionalGids,omitempty"`
 	}
 	rlimit struct {
 		Type string `json:"type"`
@@ -55,20 +56,19 @@ type (
 	}
 )
 
-// What a program may do inside that others may not. The host decides for itself
-// what the sandbox may do there.
-var (
-	// As root: what a program started by root expects to be able to do with
-	// files and processes of its own.
-	rootCapabilities = []string{
-		"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
-		"CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_SYS_CHROOT", "CAP_SYS_NICE",
-	}
-	// As an ordinary user: to try to read. Inside nobody knows of the user's
-	// further groups, so a file that only they may read would be refused there,
-	// though the host, which knows them, would give it.
-	userCapabilities = []string{"CAP_DAC_READ_SEARCH"}
-)
+// rootCapabilities are what a program started by root expects to be able to do
+// with files and processes of its own. The host decides for itself what the
+// sandbox may do there.
+var rootCapabilities = []string{
+	"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
+	"CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_SYS_CHROOT", "CAP_SYS_NICE",
+}
+
+// unknownGroup is the group of all files inside that belong to none of the
+// program's. An ordinary user belongs to it: what only a further group of the
+// user's may read would else be refused inside, though the host, which knows
+// those groups, would give it.
+const unknownGroup = 65534
 
 // write puts the sandbox's folders on disk: the top of the file system, the
 // configuration, and the mark by which its processes are found.
@@ -102,18 +102,18 @@ func (c cell) write(p *checkpoint.Program) error {
 // image equals the one the image was made with: gVisor insists.
 func (c cell) spec(work string) ociSpec {
 	r := c.record
-	able := userCapabilities
+	able, groups := []string{}, []int{unknownGroup}
 	if r.UID == 0 {
-		able = rootCapabilities
+		able, groups = rootCapabilities, nil
 	}
 	s := ociSpec{
 		Version:  "1.0.0",
 		Root:     ociRoot{Path: c.root(), Readonly: true},
 		Hostname: r.Hostname,
 		Process: ociProcess{
-			User: ociUser{r.UID, r.GID}, Args: r.Argv, Env: r.Env, Cwd: Workdir, Rlimits: r.Limits,
+			User: ociUser{r.UID, r.GID, groups}, Args: r.Argv, Env: r.Env, Cwd: Workdir, Rlimits: r.Limits,
 			Capabilities: map[string][]string{
-				"bounding": able, "effective": able, "inheritable": able, "permitted": able, "ambient": able,
+				"bounding": able, "effective": able, "inheritable": able, "permitted": able,
 			},
 		},
 		Mounts: []ociMount{

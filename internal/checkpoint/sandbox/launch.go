@@ -131,9 +131,20 @@ func explain(err error, p *checkpoint.Program) error {
 	case has("exec format error"):
 		return &checkpoint.LaunchError{Code: notExecutable, Why: program + " is not a program for this machine"}
 	case has("no such file", "not found", "not a directory"):
+		if info, err := os.Stat(within(p.Dir, program)); err == nil && info.IsDir() {
+			return &checkpoint.LaunchError{Code: notExecutable, Why: program + " is not executable"}
+		}
 		return &checkpoint.LaunchError{Code: notFound, Why: whyNotFound(program, p.Dir)}
 	}
 	return err
+}
+
+// within is the path of a file that may be named relative to a folder.
+func within(dir, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
 }
 
 // whyNotFound says more than that a program was not found, where more is known.
@@ -141,10 +152,7 @@ func whyNotFound(program, dir string) string {
 	if !strings.Contains(program, "/") {
 		return program + " was not found in $PATH"
 	}
-	path := program
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
+	path := within(dir, program)
 	if _, err := os.Stat(path); err != nil {
 		return program + " was not found"
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,9 +36,10 @@ type (
 		Gofer  int `json:"gofer"`
 	}
 	endedEvent struct {
-		Status uint32 `json:"status"` // as wait(2) gives it
-		Lost   bool   `json:"lost"`
-		Why    string `json:"why"`
+		Status uint32        `json:"status"` // as wait(2) gives it
+		Lost   bool          `json:"lost"`
+		Why    string        `json:"why"`
+		CPU    time.Duration `json:"cpu"` // of everything; 0 if not known
 	}
 	// usedNames are the files a program uses, by their names inside.
 	usedNames struct {

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// meterEvery is how often the processor time is read. The program's code runs in
-// processes that nobody waits for, so what they used is lost with them unless
-// somebody has looked before.
-const meterEvery = time.Second
+// meterEvery is how often the processor time is read, for the case that the
+// sandbox dies. Else it is read in the end, before the processes are gone that
+// ran the program's code: nobody waits for them, so it would be lost with them.
+const meterEvery = 10 * time.Second
 
 // tickLength is the unit of processor time in /proc on Linux.
 const tickLength = 10 * time.Millisecond
@@ -146,8 +146,9 @@ func parseStat(text []byte) (stat, error) {
 	if !ok || len(f) < 20 || len(f[0]) != 1 {
 		return stat{}, fmt.Errorf("not the stat of a process: %.40q", text)
 	}
-	user, err1 := strconv.ParseUint(f[11], 10, 63)
-	system, err2 := strconv.ParseUint(f[12], 10, 63)
+	// Bounded so that the sum is one of nanoseconds.
+	user, err1 := strconv.ParseUint(f[11], 10, 38)
+	system, err2 := strconv.ParseUint(f[12], 10, 38)
 	start, err3 := strconv.ParseUint(f[19], 10, 64)
 	if err1 != nil || err2 != nil || err3 != nil {
 		return stat{}, fmt.Errorf("not the stat of a process: %.40q", text)

@@ -68,7 +68,7 @@ func TestProgramsMovedTwiceEndAsIfNothingHadHappened(t *testing.T) {
 }
 
 // goOn continues an image in a copy of the work folder that lies elsewhere.
-func goOn(t *testing.T, a *attempt, work, image string) (*attempt, string) {
+func goOn(t testing.TB, a *attempt, work, image string) (*attempt, string) {
 	t.Helper()
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
 	copyTree(t, work, elsewhere)

@@ -142,6 +142,9 @@ func (r *run) attend() {
 func (r *run) judge(words string) checkpoint.Result {
 	state := r.cmd.ProcessState
 	res := checkpoint.Result{CPU: max(r.meter.total(), state.UserTime()+state.SystemTime())}
+	if r.ended != nil {
+		res.CPU = max(res.CPU, r.ended.CPU)
+	}
 	switch {
 	case r.saved:
 		res.Saved = true

@@ -237,7 +237,7 @@ func TestAnImageIsNotContinuedWithOtherLibraries(t *testing.T) {
 	work := folder(t)
 	// A library outside the work folder that the test can change.
 	lib := filepath.Join(libraries(t), "used")
-	copyTree(t, filepath.Join(programs, "heap"), lib)
+	copyTree(t, filepath.Join(programs(t), "heap"), lib)
 	a := begin(t, work, "", lib, "8", "1000")
 	a.awaitLines(2)
 	image := a.save(true, nil)
