@@ -61,6 +61,6 @@ var ownLog = os.Stderr
 
 // die ends the process with one line for its log.
 func die(doing string, err error) {
-	fmt.Fprintf(ownLog, "%s: %v\n", doing, err)
+	_, _ = fmt.Fprintf(ownLog, "%s: %v\n", doing, err)
 	os.Exit(1)
 }

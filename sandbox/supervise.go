@@ -117,7 +117,7 @@ func supervise(args []string) {
 		die("setting up", err)
 	}
 	if err := s.start(*bundle, *image); err != nil {
-		fmt.Fprintln(ownLog, err)
+		_, _ = fmt.Fprintln(ownLog, err)
 		s.send(message{Failed: brief(err)})
 		s.end(1)
 	}
@@ -264,7 +264,7 @@ func firstLine(name string) string {
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	head := make([]byte, 200)
 	n, _ := io.ReadFull(f, head)
 	for i, c := range head[:n] {

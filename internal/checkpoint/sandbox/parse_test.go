@@ -49,7 +49,7 @@ func TestWordsOfGVisorBecomeTheCodesOfAShell(t *testing.T) {
 			t.Errorf("%s: %v, want code %d", said, err, code)
 		}
 	}
-	if other := errors.New("other"); explain(other, p) != other {
+	if other := errors.New("other"); !errors.Is(explain(other, p), other) {
 		t.Error("an error that gVisor did not say was changed")
 	}
 }
