@@ -7,11 +7,11 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 TOOL    := $(GO) tool -modfile=tools/go.mod
 
 # How long each fuzz target runs: briefly in `make test`, longer in `make fuzz`.
-FUZZTIME_TEST ?= 1s
+FUZZTIME_TEST ?= 2s
 FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
-.PHONY: help build sandbox examples test check fmt fmt-check vet lint unit race fuzz-short fuzz bench demo experiments deps clean
+.PHONY: help build sandbox examples test check fmt fmt-check vet lint unit race race-all fuzz-short fuzz bench demo experiments deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,8 +78,11 @@ unit: $(BUILD)/godwit-sandbox ## all tests, never from the cache
 race: $(BUILD)/godwit-sandbox ## tests of the packages that start goroutines, under the race detector
 	@GO='$(GO)' sh scripts/race.sh
 
-fuzz-short: ## every fuzz target for a few seconds
-	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME_TEST)
+race-all: $(BUILD)/godwit-sandbox ## the same for all packages that start goroutines
+	@GO='$(GO)' sh scripts/race.sh all
+
+fuzz-short: ## a quarter of the fuzz targets, another one each day, for a few seconds
+	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME_TEST) 4
 
 fuzz: ## every fuzz target for longer (FUZZTIME=2m)
 	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME)

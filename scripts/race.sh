@@ -6,19 +6,24 @@ set -eu
 cd "$(dirname "$0")/.."
 GO=${GO:-go}
 
-# ./sandbox is a module of its own. The others are about processes, most of which
-# are started without the detector: what of them are goroutines is tested with it
-# in the packages below them.
+# ./sandbox is a module of its own. The others are about processes and take long;
+# `make race-all` runs them too.
 elsewhere='./sandbox
 ./internal/daemon
 ./internal/cli
 ./internal/checkpoint/sandbox
 ./internal/checkpoint/native
+./internal/agent
+./internal/driver/local
+./internal/driver/drivertest
+./internal/proctree
 ./internal/experiment/adaptive'
 
 dirs=$(grep -rlE --include='*.go' --exclude-dir=testdata --exclude-dir=build --exclude-dir=tools \
 	'^[[:space:]]*(go (func\(|[A-Za-z_][A-Za-z0-9_.]*\()|synctest\.Test\()|\.Go\(func\(' . |
-	xargs -r -n1 dirname | sort -u | grep -vxF "$elsewhere")
+	xargs -r -n1 dirname | sort -u)
+[ "${1:-}" = all ] && elsewhere=./sandbox
+dirs=$(printf '%s\n' "$dirs" | grep -vxF "$elsewhere")
 if [ -z "$dirs" ]; then
 	echo "race: no package starts goroutines"
 	exit 0
