@@ -6,7 +6,9 @@
 # Write: to a program that writes more to its output, a pipe of the host, than
 # there is room for, gVisor says how much it took; Linux says so only to programs
 # that asked not to wait. Programs that do not expect it (Python without buffers,
-# many in C) would lose the rest. Changed, gVisor waits and writes on.
+# many in C) would lose the rest. Changed, gVisor waits and writes on. And if it is
+# stopped to be saved while it waits, it writes on when it goes on: the file
+# write_restart.go.in is added.
 #
 # Clone: gVisor takes note of a limit on the number of processes but does not keep
 # it. Changed, it does, for all processes and threads in the sandbox.
@@ -44,6 +46,13 @@ change() {
 change pkg/sentry/fsimpl/host/host.go 'func (f *fileDescription) Write(' \
 	'if isBlockError(err) {' \
 	'if isBlockError(err) || err == nil && n < src.NumBytes() && i.epollable {'
+cp "$here/write_restart.go.in" "$dir/src/pkg/sentry/syscalls/linux/write_restart.go"
+change pkg/sentry/syscalls/linux/sys_read_write.go 'func Write(' \
+	't.IOUsage().AccountWriteSyscall(n)' \
+	't.IOUsage().AccountWriteSyscall(n); if restartWrite(t, fd, addr, int64(si), n, err) { return 0, nil, linuxerr.ERESTART_RESTARTBLOCK }'
+change pkg/sentry/kernel/task_signals.go 'func (t *Task) deliverSignal(' \
+	't.Arch().SetReturn(uintptr(-ExtractErrno(linuxerr.EINTR, -1)))' \
+	't.Arch().SetReturn(uintptr(-ExtractErrno(linuxerr.EINTR, -1))); if p, ok := t.syscallRestartBlock.(interface{ Partial() uintptr }); ok && sre == linuxerr.ERESTART_RESTARTBLOCK { t.Arch().SetReturn(p.Partial()) }'
 change pkg/sentry/kernel/task_clone.go 'func (t *Task) Clone(' \
 	'if args.SetTID != 0 {' \
 	'if uint64(t.PIDNamespace().NumTasks()) >= t.tg.limits.Get(limits.ProcessCount).Cur { return 0, nil, linuxerr.EAGAIN }; if args.SetTID != 0 {'

@@ -115,20 +115,31 @@ func (a *attempt) tail() string {
 // awaitLines waits until the program has written so many lines.
 func (a *attempt) awaitLines(n int) {
 	a.t.Helper()
+	a.await(fmt.Sprintf("%d lines", n), func(text []byte) bool { return bytes.Count(text, []byte("\n")) >= n })
+}
+
+// awaitBytes waits until the program has written so much.
+func (a *attempt) awaitBytes(n int) {
+	a.t.Helper()
+	a.await(fmt.Sprintf("%d bytes", n), func(text []byte) bool { return len(text) >= n })
+}
+
+func (a *attempt) await(what string, there func(text []byte) bool) {
+	a.t.Helper()
 	timeout := time.After(limit)
 	for {
 		a.mu.Lock()
-		have, grew := bytes.Count(a.output.Bytes(), []byte("\n")), a.grew
+		enough, grew := there(a.output.Bytes()), a.grew
 		a.mu.Unlock()
-		if have >= n {
+		if enough {
 			return
 		}
 		select {
 		case <-grew:
 		case <-a.run.Done():
-			a.t.Fatalf("the program ended with %+v after %d of %d lines:\n%s", a.run.Result(), have, n, a.tail())
+			a.t.Fatalf("the program ended with %+v before it wrote %s:\n%s", a.run.Result(), what, a.tail())
 		case <-timeout:
-			a.t.Fatalf("%d of %d lines after %v:\n%s", have, n, limit, a.tail())
+			a.t.Fatalf("not %s after %v:\n%s", what, limit, a.tail())
 		}
 	}
 }

@@ -39,8 +39,6 @@ func launch(ctx context.Context, binary string, p *checkpoint.Program, c cell, i
 	if image != "" {
 		args = append(args, "-image="+image)
 	}
-	widen(p.Stdout)
-	widen(p.Stderr)
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = c.state()
 	cmd.Env = []string{"GODWIT_ATTEMPT=" + p.Mark, "PATH=" + os.Getenv("PATH")}
@@ -66,20 +64,6 @@ func launch(ctx context.Context, binary string, p *checkpoint.Program, c cell, i
 		return nil, explain(err, p)
 	}
 	return r, nil
-}
-
-// widen makes a pipe hold as much as an ordinary user may let it. When a pipe
-// has not enough room gVisor writes as much as there is and says so, where Linux
-// would wait; programs that do not look would lose the rest.
-func widen(f *os.File) {
-	const most = 1 << 20
-	c, err := f.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = c.Control(func(fd uintptr) {
-		_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, most) // not a pipe, or not allowed: as it is
-	})
 }
 
 // join puts the supervisor into the attempt's cgroup before it starts anything.

@@ -3,8 +3,10 @@ package sandbox_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +49,42 @@ func TestAProgramThatRunsOnCanBeContinuedFromEachOfItsImages(t *testing.T) {
 		if out[:s.written]+more != wantOut || res.Code != want.Code || contents(t, s.work) != wantFiles {
 			t.Errorf("continued from image %d it ended with %+v, want %+v:\n%s%s", i, res, want, out[:s.written], more)
 		}
+	}
+}
+
+// A write that finds no room in a pipe is neither cut short nor repeated by a
+// save in the middle of it.
+func TestLargeWritesSurviveMoves(t *testing.T) {
+	const size, writes, moves = 3 << 20, 60, 5
+	writer := fmt.Sprintf(`python3 -c '
+import os, sys
+for i in range(%d):
+    if os.write(1, b"%%d" %% (i %% 10) * %d) != %d:
+        sys.exit("cut short")'`, writes, size, size)
+	for name, line := range map[string]string{"ToUs": "exec " + writer, "ToAnotherProcess": writer + " | cat"} {
+		t.Run(name, func(t *testing.T) {
+			work := t.TempDir()
+			a := begin(t, work, "", "sh", "-c", line)
+			var out strings.Builder
+			for i := range moves {
+				a.awaitBytes(size*writes/moves/2 + i)
+				image := a.save(true, nil)
+				text, _ := a.end()
+				out.WriteString(text)
+				a = begin(t, work, image, "sh", "-c", line)
+			}
+			text, res := a.end()
+			out.WriteString(text)
+			got := out.String()
+			if res.Code != 0 || len(got) != size*writes {
+				t.Fatalf("%+v, %d bytes, want %d", res, len(got), size*writes)
+			}
+			for i := range writes {
+				if part := got[i*size : (i+1)*size]; strings.Count(part, strconv.Itoa(i%10)) != size {
+					t.Fatalf("write %d is not whole", i)
+				}
+			}
+		})
 	}
 }
 
