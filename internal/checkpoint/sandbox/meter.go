@@ -117,7 +117,8 @@ func (p process) awaitEnd() {
 			return
 		}
 		st, err := readStat(p.pid)
-		if err != nil || st.start != p.start || st.state == 'Z' || st.state == 'X' {
+		// The first thread of a process may have ended before the others.
+		if err != nil || st.start != p.start || (st.state == 'Z' || st.state == 'X') && st.threads <= 1 {
 			return
 		}
 		time.Sleep(time.Millisecond)
@@ -126,9 +127,10 @@ func (p process) awaitEnd() {
 
 // stat is what is used of /proc/PID/stat.
 type stat struct {
-	state byte
-	used  time.Duration
-	start uint64
+	state   byte
+	used    time.Duration
+	threads uint64
+	start   uint64
 }
 
 func readStat(pid int) (stat, error) {
@@ -149,11 +151,12 @@ func parseStat(text []byte) (stat, error) {
 	// Bounded so that the sum is one of nanoseconds.
 	user, err1 := strconv.ParseUint(f[11], 10, 38)
 	system, err2 := strconv.ParseUint(f[12], 10, 38)
-	start, err3 := strconv.ParseUint(f[19], 10, 64)
-	if err1 != nil || err2 != nil || err3 != nil {
+	threads, err3 := strconv.ParseUint(f[17], 10, 64)
+	start, err4 := strconv.ParseUint(f[19], 10, 64)
+	if err1 != nil || err2 != nil || err3 != nil || err4 != nil {
 		return stat{}, fmt.Errorf("not the stat of a process: %.40q", text)
 	}
-	return stat{state: f[0][0], used: time.Duration(user+system) * tickLength, start: start}, nil
+	return stat{f[0][0], time.Duration(user+system) * tickLength, threads, start}, nil
 }
 
 func cutLast(text []byte, sep byte) (before, after string, ok bool) {
