@@ -72,6 +72,20 @@ func (f folder) gone() bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
+// lost is why the attempt is lost, where the driver knows that it is: the
+// manager of its cluster ended it, or the host is gone. "": it does not. Nothing
+// is started then any more; all that is left is to tell.
+func (f folder) lost() string {
+	text, err := os.ReadFile(f.path("lost"))
+	if err != nil {
+		return ""
+	}
+	if why := strings.TrimSpace(string(text)); why != "" {
+		return why
+	}
+	return "the cluster lost it"
+}
+
 // known says whether the broker knows all there is to know.
 func (f folder) known() bool {
 	_, err := os.Lstat(f.path(knownFile))

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/checkpoint"
@@ -32,7 +34,20 @@ const asAgent = "GODWIT_TEST_AGENT"
 // withSteps set means that the method exit85 is stepsMethod.
 const withSteps = "GODWIT_TEST_STEPS"
 
+// asGuard set to an attempt's folder makes it the guard of that.
+const asGuard = "GODWIT_TEST_GUARD"
+
 func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "agent" { // below a guard
+		if err := testAround(toldToLeave()).attend(folder{os.Args[2]}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if dir := os.Getenv(asGuard); dir != "" {
+		os.Exit(Guard(dir))
+	}
 	if dir := os.Getenv(asAgent); dir != "" {
 		ar := testAround(nil)
 		if os.Getenv(withSteps) != "" {
@@ -48,6 +63,12 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("os/signal.loop"),
 		goleak.IgnoreTopFunction("os/signal.signal_recv"),
 		goleak.IgnoreAnyFunction("github.com/godwit-hpc/godwit/internal/proctree.reapForever"))
+}
+
+func toldToLeave() <-chan os.Signal {
+	leave := make(chan os.Signal, 1)
+	signal.Notify(leave, unix.SIGTERM)
+	return leave
 }
 
 // testAround is the machine with methods of the test's own.

@@ -91,6 +91,8 @@ type life struct {
 	status  *time.Ticker // somebody watches
 	stated  []byte       // a status to be sent
 	limit   *time.Timer  // of the job's wall time
+	evicted *time.Timer  // the cluster's manager ends us soon
+	doomed  bool         // it does, and the program cannot be saved
 
 	saving   saving
 	saver    *saver // what is needed to save the program that runs
@@ -182,6 +184,8 @@ func (l *life) step() {
 		l.onSaveDue()
 	case <-alarm(l.limit):
 		l.onLimit()
+	case <-alarm(l.evicted):
+		l.onEviction()
 	case <-alarm(l.secure):
 		l.secureExit()
 	case <-alarm(l.quit):

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/gate"
 )
 
 // link keeps a connection to the broker. It writes what it is given and hands
 // on what it reads; what is to be said, and said again, the owner knows.
 type link struct {
-	socket         string
+	broker         string // as package gate takes it
 	hello          wire.Message
 	first, longest time.Duration // back-off between tries
 	events         chan linkEvent
@@ -36,8 +37,8 @@ const (
 // session is one connection. At most one batch may be in out.
 type session struct{ out chan []byte }
 
-func newLink(socket string, hello wire.Message, first, longest time.Duration) *link {
-	return &link{socket: socket, hello: hello, first: first, longest: longest, events: make(chan linkEvent)}
+func newLink(broker string, hello wire.Message, first, longest time.Duration) *link {
+	return &link{broker: broker, hello: hello, first: first, longest: longest, events: make(chan linkEvent)}
 }
 
 // run connects, and connects again, until ctx is done.
@@ -63,7 +64,11 @@ func (k *link) connect(ctx context.Context) (*wire.Conn, error) {
 	// A broker that takes connections but does not answer is as good as none.
 	try, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	conn, err := wire.Dial(try, k.socket)
+	c, err := gate.Dial(try, k.broker)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := wire.Converse(try, c)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/cgroup"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/gate"
 	"github.com/godwit-hpc/godwit/internal/proctree"
 )
 
@@ -84,7 +85,9 @@ func (ar *around) attend(dir folder) error {
 		return err
 	}
 	l := newLife(ar, dir, a, earlier)
-	if earlier > 0 {
+	if why := dir.lost(); earlier == 0 && why != "" {
+		l.conclude(wire.Message{Kind: wire.Lost, Why: why, State: lostVitals()})
+	} else if earlier > 0 {
 		if err := l.takeOverFrom(earlier); err != nil {
 			return err
 		}
@@ -93,6 +96,7 @@ func (ar *around) attend(dir folder) error {
 		l.finish(wire.Message{Kind: wire.Lost, Why: err.Error()})
 	} else {
 		l.surround()
+		l.expectEviction()
 		l.start(false)
 	}
 	l.live()
@@ -133,12 +137,11 @@ func niceAll(n int) error {
 	return nil
 }
 
-// depotOf is the depot behind the broker's socket.
-func depotOf(socket string) warehouse {
-	var d net.Dialer
+// depotOf is the depot of the broker.
+func depotOf(broker string) warehouse {
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return d.DialContext(ctx, "unix", socket)
+			return gate.Dial(ctx, broker)
 		},
 		MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second,
 	}

@@ -70,7 +70,11 @@ func (l *life) tellFor() error {
 		l.phase = finishing
 		l.bringResult(was.Message)
 	case errors.Is(err, fs.ErrNotExist):
-		l.conclude(wire.Message{Kind: wire.Lost, Why: "the agent beside the program died, and the program with it", State: lostVitals()})
+		why := l.folder.lost()
+		if why == "" {
+			why = "the agent beside the program died, and the program with it"
+		}
+		l.conclude(wire.Message{Kind: wire.Lost, Why: why, State: lostVitals()})
 	default:
 		return err
 	}

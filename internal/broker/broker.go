@@ -53,6 +53,7 @@ type Cluster struct {
 	Nice        int
 	Methods     func(context.Context) []string // checkpoint methods that work there; for people
 	CPUFeatures []string                       // of its hosts; nil: not known
+	Managed     bool                           // it has a queue of its own
 }
 
 // Broker is the live broker. Its methods may be called from any goroutine.
@@ -89,7 +90,9 @@ type cluster struct {
 
 	mu   sync.Mutex
 	load driver.Load
-	told float64 // share that the engine was told
+	away error   // why it is out of reach; nil: it is not
+	wait float64 // seconds that a newcomer of one processor waits in its queue
+	told felt    // what the engine was told
 }
 
 // Open makes a broker of what is stored. It does nothing before Run.
@@ -110,7 +113,7 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 		jobs: map[core.JobID]*job{}, wake: core.Never}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	for i, c := range opt.Clusters {
-		b.clusters = append(b.clusters, &cluster{Cluster: c, id: core.ClusterID(i), load: driver.Load{Share: 1}, told: 1})
+		b.clusters = append(b.clusters, &cluster{Cluster: c, id: core.ClusterID(i), load: driver.Load{Share: 1}, told: felt{share: 1}})
 	}
 	b.features = sharedFeatures(opt.Clusters)
 	if err := b.load(ctx); err != nil {
@@ -138,7 +141,9 @@ func (b *Broker) Run(ctx context.Context) error {
 	defer b.work.Wait()
 	defer b.cancel()
 	b.resume()
-	b.goBeside(b.feel)
+	for _, c := range b.clusters {
+		b.goBeside(func(ctx context.Context) { b.feel(ctx, c) })
+	}
 	b.goBeside(b.housekeep)
 	timer := time.NewTimer(0)
 	defer timer.Stop()

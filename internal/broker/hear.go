@@ -117,6 +117,9 @@ func (t *turn) running(j *job, m *wire.Message) {
 	t.truncate(j, out, err)
 	t.dropSaved(j, func(s *wire.Saved) bool { return m.Saved == nil || s.N > m.Saved.N })
 	j.rec.Method = m.Method
+	if len(m.Hosts) > 0 {
+		j.rec.Hosts = m.Hosts
+	}
 	t.explain(j, "start", "runs in "+j.rec.Cluster+" "+choice, "checkpoint method "+m.Method+": "+m.Why, nil)
 	t.step(&core.Input{Kind: core.Started, Job: j.rec.ID, Epoch: j.rec.Epoch})
 }

@@ -22,6 +22,7 @@ type job struct {
 
 	requested core.Time       // when this attempt was handed to its cluster
 	startedAt core.Time       // when it began to run; 0 if it does not
+	places    []whereabouts   // where its attempts are, or may have left something
 	begunIO   int64           // bytes that earlier attempts read and wrote
 	judged    core.ReasonCode // why it was last decided that it stays
 	danger    bool            // the deadline was found in danger in this attempt
@@ -43,6 +44,22 @@ type job struct {
 	change   chan struct{} // closed at the next change
 	news     []wire.Entry  // entries since the broker began, for who follows
 	saves    []chan saveResult
+}
+
+// whereabouts is where an attempt is.
+type whereabouts struct {
+	epoch   core.Epoch
+	cluster core.ClusterID
+}
+
+// at says where an attempt is; the place of the last one if nobody knows.
+func (j *job) at(epoch core.Epoch) (core.ClusterID, bool) {
+	for _, p := range j.places {
+		if p.epoch == epoch {
+			return p.cluster, true
+		}
+	}
+	return 0, false
 }
 
 type saveResult struct {

@@ -36,6 +36,7 @@ func (t *turn) planned(j *job, ev *core.Event) {
 	c := t.b.clusters[ev.Cluster]
 	j.rec.Epoch, j.rec.Cluster, j.rec.Hosts, j.rec.Procs = ev.Epoch, c.Name, c.HostNames, ev.Procs.String()
 	j.rec.Seq, j.rec.Mark, j.rec.Method = 0, newMark(), ""
+	j.places = append(j.places, whereabouts{ev.Epoch, ev.Cluster})
 	j.waits, j.danger, j.judged, j.requested, j.startedAt = "", false, core.NoReason, t.now, 0
 	t.touch(j)
 	t.explain(j, "place", "cluster "+c.Name, ev.Why.String(), map[string]any{

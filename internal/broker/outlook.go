@@ -85,10 +85,17 @@ func (b *Broker) alternatives(ctx context.Context, j *job, v *wire.Vitals) []cor
 	}
 	var moves []core.Alternative
 	for _, c := range b.clusters {
-		if c.Name == j.rec.Cluster || len(allowed) > 0 && !slices.Contains(allowed, c.id) {
+		if c.Name == j.rec.Cluster || len(allowed) > 0 && !slices.Contains(allowed, c.id) || c.outOfReach() != nil {
 			continue
 		}
 		overhead := b.overhead(ctx, j, v)
+		if c.Managed {
+			wait, _ := b.queueWait(ctx, c, j.spec)
+			if !wait.Known() {
+				continue // nobody knows when it would begin: no reason to go there
+			}
+			overhead = predict.Sum(overhead, wait)
+		}
 		left := predict.Elsewhere(work, b.speed(c), max(1, j.spec.Min), b.share(ctx, c), overhead)
 		moves = append(moves, core.Alternative{Cluster: c.id, Left: left.Quantiles(), Overhead: overhead.Median()})
 	}
@@ -236,6 +243,8 @@ func (b *Broker) quotes(ctx context.Context, spec *jobfile.Job, allowed []core.C
 		switch {
 		case len(allowed) > 0 && !slices.Contains(allowed, c.id):
 			q.Reason = "the job does not want to run there"
+		case c.outOfReach() != nil:
+			q.Reason = "out of reach: " + c.outOfReach().Error()
 		case size < spec.Min:
 			q.Reason = fmt.Sprintf("needs %d processors, there are %d", spec.Min, size)
 		default:
@@ -254,7 +263,12 @@ func (b *Broker) quote(ctx context.Context, q *Quote, c *cluster, spec *jobfile.
 	idle, ahead := b.ahead(ctx, c)
 	q.Wait = predict.Point(0)
 	q.Reason = fmt.Sprintf("%d of %d processors free, a newcomer gets %.0f %% of one, speed %.2f", idle, procs(c.Hosts), 100*share.Median(), b.speed(c))
-	if idle < spec.Min {
+	if c.Managed {
+		var why string
+		ahead, why = b.queueWait(ctx, c, spec)
+		q.Reason += "; " + why
+	}
+	if c.Managed || idle < spec.Min {
 		q.Wait = ahead
 		if !ahead.Known() {
 			q.Reason += "; it would have to wait, and nobody knows for how long"

@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/predict"
 	"github.com/godwit-hpc/godwit/internal/store"
 )
@@ -339,7 +340,25 @@ func (b *Broker) Explain(ctx context.Context, ref string) (*View, []wire.Entry, 
 		return nil, nil, err
 	}
 	list, err := b.opt.Store.Explain(ctx, v.ID)
+	if e, ok := b.waitsInQueue(ctx, v); ok && err == nil {
+		list = append(list, e)
+	}
 	return v, list, err
+}
+
+// waitsInQueue says, in the words of the cluster's manager, why a job that was
+// handed to it does not run.
+func (b *Broker) waitsInQueue(ctx context.Context, v *View) (wire.Entry, bool) {
+	c := b.clusterNamed(v.Cluster)
+	if c == nil || v.State != core.Queued {
+		return wire.Entry{}, false
+	}
+	x, ok := c.Driver.(driver.Explainer)
+	if !ok {
+		return wire.Entry{}, false
+	}
+	why, err := x.Why(ctx, driver.ID{Job: v.ID, Epoch: v.Epoch})
+	return wire.Entry{At: b.now(), Kind: "wait", Choice: "waits in the queue of " + c.Name, Why: why}, err == nil && why != ""
 }
 
 // Logs copies what a job wrote from an offset on, and with follow until its life

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -57,6 +58,9 @@ func (b *Broker) load(ctx context.Context) error {
 			return err
 		}
 		j.requested, j.startedAt = rec.Started, rec.Started
+		if c := b.clusterNamed(rec.Cluster); c != nil {
+			j.places = []whereabouts{{rec.Epoch, c.id}}
+		}
 		if err := b.loadQuote(ctx, j); err != nil {
 			return err
 		}
@@ -129,7 +133,7 @@ func procs(hosts []world.HostSpec) int {
 func (b *Broker) restore(l *store.Loaded) (*world.World, error) {
 	spec := world.Spec{DefaultPlace: core.DeadlineFirst}
 	for _, c := range b.clusters {
-		spec.Clusters = append(spec.Clusters, world.ClusterSpec{Name: c.Name, Hosts: c.Hosts})
+		spec.Clusters = append(spec.Clusters, world.ClusterSpec{Name: c.Name, Hosts: c.Hosts, Managed: c.Managed})
 	}
 	for _, s := range l.Snapshots {
 		events, whole := l.After(s.UpTo)
@@ -231,32 +235,36 @@ func (b *Broker) resume() {
 			j.line.add(b.beside, func() { b.start(j, c) })
 		}
 	}
-	b.goBeside(b.sweep)
+	for _, c := range b.clusters {
+		b.goBeside(func(ctx context.Context) { b.sweep(ctx, c) })
+	}
 	b.tell(func(t *turn) {
 		t.wakeHeld()
 		t.step(&core.Input{Kind: core.Tick})
 	})
 }
 
-// sweep ends attempts that clusters know and we do not.
-func (b *Broker) sweep(ctx context.Context) {
-	for _, c := range b.clusters {
-		found, err := c.Driver.Find(ctx)
-		if err != nil {
-			b.opt.Log.Error("cannot ask what runs", "cluster", c.Name, "error", err)
-			continue
+// sweep ends attempts that a cluster knows and we do not, as soon as it can be
+// asked.
+func (b *Broker) sweep(ctx context.Context, c *cluster) {
+	found, err := c.Driver.Find(ctx)
+	for wait := time.Second; err != nil; wait = min(2*wait, time.Minute) {
+		b.opt.Log.Error("cannot ask what runs", "cluster", c.Name, "error", err)
+		if !pause(ctx, wait) {
+			return
 		}
-		for _, f := range found {
-			stale := false
-			if b.ask(ctx, func(t *turn) {
-				j := b.jobs[f.Job]
-				stale = j == nil || j.rec.Epoch != f.Epoch
-			}) != nil {
-				return
-			}
-			if stale {
-				b.release(nil, driver.ID{Job: f.Job, Epoch: f.Epoch})
-			}
+		found, err = c.Driver.Find(ctx)
+	}
+	for _, f := range found {
+		stale := false
+		if b.ask(ctx, func(t *turn) {
+			j := b.jobs[f.Job]
+			stale = j == nil || j.rec.Epoch != f.Epoch
+		}) != nil {
+			return
+		}
+		if stale {
+			b.release(driver.ID{Job: f.Job, Epoch: f.Epoch}, c.id)
 		}
 	}
 }

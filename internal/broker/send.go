@@ -20,6 +20,7 @@ func (t *turn) command(c core.Command) {
 	}
 	switch c.Kind {
 	case core.Start, core.Release:
+		c.Cluster, _ = j.at(c.Epoch)
 		id := t.send(c)
 		t.after(func() { t.b.carryOut(j, id, c) })
 	case core.Stop:
@@ -35,7 +36,7 @@ func (b *Broker) carryOut(j *job, id uint64, c core.Command) {
 		case core.Start:
 			ok = b.start(j, c)
 		case core.Release:
-			ok = b.release(j, driver.ID{Job: c.Job, Epoch: c.Epoch})
+			ok = b.release(driver.ID{Job: c.Job, Epoch: c.Epoch}, c.Cluster)
 		}
 		if !ok {
 			return // the broker ends: the outbox remembers
@@ -73,7 +74,7 @@ func (b *Broker) start(j *job, c core.Command) bool {
 			return false
 		case err == nil:
 			return true
-		case n+1 < tries:
+		case n+1 < tries && !errors.Is(err, driver.ErrAway) && !errors.Is(err, driver.ErrRefused):
 			if !pause(b.ctx, time.Duration(n+1)*100*time.Millisecond) {
 				return false
 			}
@@ -82,7 +83,10 @@ func (b *Broker) start(j *job, c core.Command) bool {
 		b.opt.Log.Error("cannot start", "job", c.Job, "epoch", int(c.Epoch), "cluster", cl.Name, "error", err)
 		b.tell(func(t *turn) {
 			t.explain(j, "lost", "cannot be started in "+cl.Name, err.Error(), nil)
-			t.step(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch})
+			t.step(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Mandatory: errors.Is(err, driver.ErrRefused)})
+			if j.rec.State.Terminal() { // nobody will have it
+				j.rec.Reason += "; the last time: " + err.Error()
+			}
 		})
 		return true
 	}
@@ -111,9 +115,9 @@ func (t *turn) attempt(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
 // release ends an attempt wherever it runs. It is tried until it works: no
 // other attempt of the job is started before. It reports false if the broker
 // ends meanwhile.
-func (b *Broker) release(j *job, id driver.ID) bool {
+func (b *Broker) release(id driver.ID, at core.ClusterID) bool {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 30*time.Second) {
-		err := b.releaseEverywhere(id)
+		err := b.releaseAt(id, at)
 		if err == nil {
 			return true
 		}
@@ -127,19 +131,26 @@ func (b *Broker) release(j *job, id driver.ID) bool {
 	}
 }
 
-// releaseEverywhere asks all clusters: which one had it is not worth knowing
-// after a crash, and those that do not know it say so at once.
-func (b *Broker) releaseEverywhere(id driver.ID) error {
+// releaseAt asks the cluster that has the attempt. Those on this machine are
+// asked as well: they answer at once if they do not know it, which is cheaper
+// than being wrong.
+func (b *Broker) releaseAt(id driver.ID, at core.ClusterID) error {
 	var errs []error
 	for _, c := range b.clusters {
-		errs = append(errs, c.Driver.Release(b.ctx, id))
+		if c.id == at || c.Kind == localKind {
+			errs = append(errs, c.Driver.Release(b.ctx, id))
+		}
 	}
 	return errors.Join(errs...)
 }
 
+// localKind is the kind of the clusters that are parts of this machine.
+const localKind = "local"
+
 // tidy releases an attempt that has told its end, so that its folder goes.
 func (t *turn) tidy(j *job, epoch core.Epoch) {
 	c := core.Command{Kind: core.Release, Job: j.rec.ID, Epoch: epoch}
+	c.Cluster, _ = j.at(epoch)
 	id := t.send(c)
 	t.after(func() {
 		// The agent leaves by itself once it has heard that all is durable.

@@ -30,7 +30,7 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 		return nil, err
 	}
 	if n, err := b.Live(ctx); err == nil && n == 0 {
-		b.feelOnce(ctx) // nobody has looked for a while
+		b.feelAll(ctx) // nobody has looked for a while
 	}
 	need, why := b.need(ctx, spec)
 	quotes := b.quotes(ctx, spec, allowed, need)

@@ -44,6 +44,9 @@ func Main(version string, args []string, stdin io.Reader, stdout, stderr io.Writ
 	if len(args) == 2 && args[0] == "agent" { // once for every job: no time is to be lost
 		return agent.Main(args[1])
 	}
+	if len(args) == 3 && args[0] == "agent" && args[1] == "--guard" {
+		return agent.Guard(args[2])
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once

@@ -25,17 +25,35 @@ type Config struct {
 	Limits   Limits
 }
 
-// Cluster is a part of this machine.
+// Cluster is a place where jobs run: a part of this machine, or a batch system,
+// or another machine.
 type Cluster struct {
 	Name   string
-	Driver string // local
-	CPUs   []int
-	Slots  int     // processors offered
+	Driver string  // Local, Slurm, GridEngine
+	CPUs   []int   // of this machine; nil for the clusters that are elsewhere or have a manager
+	Slots  int     // processors offered; 0: as many as there turn out to be
 	Quota  float64 // share of each CPU that jobs may use; 1: all
 	Speed  float64 // relative to the reference host; 0: to be measured
 	Nice   int
 	Memory int64 // bytes; 0: not limited
+
+	SSH        string   // user@host, as the OpenSSH client takes it; "": on this machine
+	SSHOptions []string // for that client
+	Dir        string   // folder there that all hosts of the cluster see; "": the usual one
+	Partition  string   // of Slurm, or queue of Grid Engine; "": the usual one
+	PE         string   // parallel environment of Grid Engine
+	Options    []string // handed to sbatch or qsub as they are
+	Time       time.Duration
+	Poll       time.Duration
+	Env        map[string]string // for the manager's commands
+	Commands   string            // folder of the manager's commands; "": found by PATH
 }
+
+// Here reports whether the cluster is a part of this machine and nothing else.
+func (c *Cluster) Here() bool { return c.Driver == Local && c.SSH == "" }
+
+// Managed reports whether the cluster has a queue of its own.
+func (c *Cluster) Managed() bool { return c.Driver != Local }
 
 // Policy is how jobs are placed and resized.
 type Policy struct {
@@ -109,5 +127,9 @@ func Default(cpus []int) *Config {
 	}
 }
 
-// Local is the driver of this machine.
-const Local = "local"
+// The drivers.
+const (
+	Local      = "local" // plain processes
+	Slurm      = "slurm"
+	GridEngine = "gridengine"
+)

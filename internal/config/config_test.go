@@ -96,7 +96,14 @@ func TestAWrongFileIsToldByLineFieldAndValue(t *testing.T) {
 		{"clusters: [{name: ..}]", `:1: clusters[0].name "..": a name that does not begin with a dot`},
 		{"clusters:\n- {name: a}\n- {name: a}", `:3: clusters[1].name "a": a name that no other cluster has; that of line 2 has it`},
 		{in("drivr: local"), ":1: clusters[0].drivr: unknown field, did you mean driver?"},
-		{in("driver: slrum"), `:1: clusters[0].driver "slrum": unknown driver, known are local`},
+		{in("driver: slrum"), `:1: clusters[0].driver "slrum": unknown driver, did you mean slurm?`},
+		{in("driver: pbs"), `:1: clusters[0].driver "pbs": unknown driver, known are local, slurm, gridengine`},
+		{in("driver: slurm, cpus: 1"), `:1: clusters[0].cpus: only for a part of this machine; a is none`},
+		{in("ssh: -oProxyCommand=x"), `:1: clusters[0].ssh "-oProxyCommand=x": a host as ssh takes it, such as alice@login.example.org`},
+		{in("ssh_options: [-4]"), `:1: clusters[0].ssh_options: only together with ssh`},
+		{in("partition: p"), `:1: clusters[0].partition: only with driver slurm or gridengine`},
+		{in("driver: slurm, pe: mpi"), `:1: clusters[0].pe: only with driver gridengine`},
+		{in("driver: slurm, poll: 1ms"), `:1: clusters[0].poll "1ms": a time from 200ms to 10m`},
 		{in("driver: lokal"), `:1: clusters[0].driver "lokal": unknown driver, did you mean local?`},
 		{in("cpus: 0"), `:1: clusters[0].cpus "0": from 1 to 4 CPUs: that many may be used here (0-3)`},
 		{in("cpus: 5"), `:1: clusters[0].cpus "5": from 1 to 4 CPUs: that many may be used here (0-3)`},
@@ -215,7 +222,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, cl := range c.Clusters {
-			if cl.Name == "" || len(cl.CPUs) == 0 || cl.Slots < 1 || cl.Quota <= 0 || cl.Quota > 1 || cl.Speed < 0 || !slices.IsSorted(cl.CPUs) {
+			if cl.Name == "" || cl.Here() && (len(cl.CPUs) == 0 || cl.Slots < 1) || cl.Quota <= 0 || cl.Quota > 1 || cl.Speed < 0 || !slices.IsSorted(cl.CPUs) {
 				t.Errorf("accepted %+v", cl)
 			}
 			for _, cpu := range cl.CPUs {

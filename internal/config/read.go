@@ -21,6 +21,8 @@ const (
 	maxSpeed    = 1000
 	minSample   = 100 * time.Millisecond
 	maxSample   = 2 * time.Minute
+	minPoll     = 200 * time.Millisecond
+	maxPoll     = 10 * time.Minute
 	maxFiles    = 1_000_000_000
 )
 
@@ -146,19 +148,90 @@ func readCluster(v yamlfile.Value, cpus []int) *cluster {
 	c := &cluster{Cluster: Cluster{Driver: Local, Quota: 1}, line: v.Line()}
 	found := v.Mapping(
 		yamlfile.Set("name", &c.Name, clusterName),
-		yamlfile.Key("driver", func(v yamlfile.Value) { c.Driver = choice(v, "driver", []string{Local}) }),
+		yamlfile.Key("driver", func(v yamlfile.Value) { c.Driver = choice(v, "driver", []string{Local, Slurm, GridEngine}) }),
 		yamlfile.Key("cpus", func(v yamlfile.Value) { c.cpus = v; c.CPUs, c.count = readCPUs(v, cpus) }),
 		yamlfile.Key("slots", func(v yamlfile.Value) { c.Slots = v.Whole(1, maxSlots) }),
 		yamlfile.Key("quota", func(v yamlfile.Value) { c.Quota = v.Positive(1) }),
 		yamlfile.Key("speed", func(v yamlfile.Value) { c.Speed = readSpeed(v) }),
 		yamlfile.Key("nice", func(v yamlfile.Value) { c.Nice = v.Whole(0, 19) }),
 		yamlfile.Set("memory", &c.Memory, positiveSize),
+		yamlfile.Set("ssh", &c.SSH, sshName),
+		yamlfile.Key("ssh_options", func(v yamlfile.Value) { c.SSHOptions = texts(v, "options of ssh") }),
+		yamlfile.Key("dir", func(v yamlfile.Value) { c.Dir = v.Text("a folder") }),
+		yamlfile.Set("partition", &c.Partition, yamlfile.Value.Name),
+		yamlfile.Set("pe", &c.PE, yamlfile.Value.Name),
+		yamlfile.Key("options", func(v yamlfile.Value) { c.Options = texts(v, "options of sbatch or qsub") }),
+		yamlfile.Set("time", &c.Time, yamlfile.Value.Duration),
+		yamlfile.Set("poll", &c.Poll, poll),
+		yamlfile.Key("env", func(v yamlfile.Value) { c.Env = variables(v) }),
+		yamlfile.Key("commands", func(v yamlfile.Value) { c.Commands = v.Text("a folder") }),
 	)
 	found.Need("name", "the cluster's name")
-	if !found.Has("cpus") {
+	c.misplaced(found)
+	if !c.Here() {
+		c.CPUs, c.count = nil, 0
+	} else if !found.Has("cpus") {
 		c.CPUs = slices.Clone(cpus)
 	}
 	return c
+}
+
+// misplaced complains about settings that have no meaning for this kind of
+// cluster: whoever wrote them expects something of them.
+func (c *cluster) misplaced(found yamlfile.Found) {
+	wrong := func(keys []string, why string) {
+		for _, key := range keys {
+			if found.Has(key) {
+				found.Fail(key, "", why)
+			}
+		}
+	}
+	if !c.Here() {
+		wrong([]string{"cpus", "quota", "nice"}, "only for a part of this machine; "+c.Name+" is none")
+	}
+	if c.SSH == "" {
+		wrong([]string{"ssh_options"}, "only together with ssh")
+	}
+	if !c.Managed() {
+		wrong([]string{"partition", "options", "time", "poll", "env", "commands"}, "only with driver slurm or gridengine")
+	}
+	if c.Driver != GridEngine {
+		wrong([]string{"pe"}, "only with driver gridengine")
+	}
+}
+
+// sshName is whom to ask for: it must not be taken for an option.
+func sshName(v yamlfile.Value) string {
+	const want = "a host as ssh takes it, such as alice@login.example.org"
+	s := v.Text(want)
+	if !v.Failed() && (s == "" || s[0] == '-' || strings.ContainsAny(s, " \t\n\x00")) {
+		v.Wrong(want)
+	}
+	return s
+}
+
+func texts(v yamlfile.Value, what string) []string {
+	var list []string
+	for v := range v.List(what) {
+		list = append(list, v.Text("one of "+what))
+	}
+	return list
+}
+
+func variables(v yamlfile.Value) map[string]string {
+	vars := map[string]string{}
+	for name, v := range v.Entries("variables and their values") {
+		vars[name.Text("the name of a variable")] = v.Text("the value of a variable")
+	}
+	return vars
+}
+
+func poll(v yamlfile.Value) time.Duration {
+	d := v.Duration()
+	if !v.Failed() && (d < minPoll || d > maxPoll) {
+		v.Wrong("a time from 200ms to 10m")
+	}
+	return d
 }
 
 // clusterName is a name that can also be that of a folder.

@@ -34,7 +34,7 @@ type EventKind uint8
 const (
 	_             EventKind = iota
 	JobSubmitted            // Spec
-	JobBecame               // From, To, Why; N: exit code when the job ended, 1 when its attempt was lost; When: until then it may stop, or wait for its claims if queued; Aim: where it is to go when it has stopped
+	JobBecame               // From, To, Why; N: exit code when the job ended, 1 when its attempt was lost; When: until then it may stop, or wait for its claims if queued; Aim: where it is to go when it has stopped; Mandatory: never to Cluster again
 	JobEnqueued             // to the tail of the placement queue, after N tries that failed; not to be tried before When; Why
 	QueueScanned            // the placement queue was looked through once from its head
 	PartPlanned             // Part, Component, Cluster, N processors within [Min, Max]; Procs if held at once; When: claim due
@@ -53,7 +53,7 @@ const (
 	ReclaimBegan            // Cluster: N processors are being reclaimed for Job
 	ReclaimEnded            // Cluster, Job; When: if that could not be placed all the same, not to be tried again before
 	JobJudged               // its deadline is in danger: Aim, if it is to move; Why
-	ClusterFelt             // Cluster: a newcomer gets the part Done of a processor there
+	ClusterFelt             // Cluster: a newcomer waits N seconds in its queue and gets the part Done of a processor there; 0: it is out of reach
 )
 
 var eventNames = [...]string{

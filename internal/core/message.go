@@ -29,7 +29,7 @@ const (
 	StopJob                    // Job: save, leave and be placed again, where Aim says if it can; by its user
 	Staged                     // Job, Epoch, Part: files arrived
 	Claimed                    // Job, Epoch, Part: the cluster holds the processors for us
-	ClaimLost                  // Job, Epoch, Part: somebody else has them
+	ClaimLost                  // Job, Epoch, Part: somebody else has them; Mandatory: the cluster will never have the job
 	Started                    // Job, Epoch: all parts run
 	Answer                     // Job, Epoch, Part: N of the offer Serial accepted (0: of the open one); Done
 	GiveBack                   // Job, Epoch, Part: the N highest-numbered given back by the job itself; Serial counts them up (0: not numbered); Done
@@ -43,7 +43,7 @@ const (
 	Polled                     // Cluster: Procs are used by others
 	HostsDown                  // Cluster: Procs failed
 	HostsUp                    // Cluster: Procs are there (again)
-	Felt                       // Cluster: a newcomer would get the part Done of a processor there
+	Felt                       // Cluster: a newcomer would wait N seconds in its queue and get the part Done of a processor there; 0: it is out of reach
 )
 
 var inputNames = [...]string{

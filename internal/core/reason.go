@@ -81,6 +81,7 @@ const (
 	Aimed
 	FastestHere
 	CouldNotSave
+	ClusterRefuses
 	numReasons
 )
 
@@ -147,6 +148,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	NowhereToGo:       {"nowhere-to-go", "the chance of meeting its deadline is %[1]s here, and no other cluster has room for it"},
 	FastestHere:       {"fastest-here", "nothing is known of how long it takes; a newcomer computes fastest here: at %[1]s of the reference speed"},
 	Aimed:             {"aimed", "where it was decided to move it"},
+	ClusterRefuses:    {"cluster-refuses", "the cluster refuses it"},
 	CouldNotSave:      {"could-not-save", "could not be saved, and runs on"},
 	NoRoomInAll:       {"no-room-in-all", "needs %[1]s processors in all clusters together, %[2]s are free"},
 }

@@ -2,60 +2,247 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/broker"
 	"github.com/godwit-hpc/godwit/internal/calibrate"
 	"github.com/godwit-hpc/godwit/internal/checkpoint/sandbox"
 	"github.com/godwit-hpc/godwit/internal/config"
-	"github.com/godwit-hpc/godwit/internal/driver/local"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/gate"
+	"github.com/godwit-hpc/godwit/internal/site"
 	"github.com/godwit-hpc/godwit/internal/world"
 )
 
-// clusters makes the clusters of the settings. What it returns to be closed is
-// to be closed even if it fails.
-func clusters(ctx context.Context, o Options, cfg *config.Config) ([]broker.Cluster, []io.Closer, error) {
+// grid makes the clusters of the settings.
+type grid struct {
+	Options
+	cfg     *config.Config
+	socket  string
+	speeds  map[string]float64 // by model of CPU, as measured
+	gate    string             // where agents of batch systems on this machine find us; "": no gate yet
+	closers []io.Closer        // to be closed even if something fails
+}
+
+// clusters makes all of them.
+func (g *grid) clusters(ctx context.Context) ([]broker.Cluster, error) {
+	var err error
+	if g.speeds, err = g.measure(ctx); err != nil {
+		return nil, err
+	}
+	var list []broker.Cluster
+	for i := range g.cfg.Clusters {
+		c, err := g.cluster(ctx, &g.cfg.Clusters[i])
+		if err != nil {
+			return nil, complain(g.cfg.Clusters[i].Name, err)
+		}
+		list = append(list, *c)
+	}
+	return list, nil
+}
+
+func (g *grid) close() error {
+	var errs []error
+	for _, c := range g.closers {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (g *grid) cluster(ctx context.Context, c *config.Cluster) (*broker.Cluster, error) {
+	if c.Here() {
+		return g.here(c)
+	}
+	d, err := g.open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	survey, err := g.survey(ctx, c, d)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range survey.Notes {
+		g.Log.Warn(n, "cluster", c.Name)
+	}
+	slots := c.Slots
+	if slots == 0 {
+		slots = survey.Procs()
+	}
+	if slots == 0 {
+		return nil, &badinput.Error{Field: "slots", Want: "how many processors the cluster offers; it says that it has none"}
+	}
+	b := &broker.Cluster{Name: c.Name, Kind: kindOf(c), Driver: d, Managed: c.Managed(), CPUFeatures: survey.CPUFeatures,
+		Methods: func(context.Context) []string { return survey.Methods },
+		Hosts:   []world.HostSpec{{Procs: slots, Speed: speedOf(c, survey), Memory: c.Memory}}}
+	for _, h := range survey.Hosts {
+		b.HostNames = append(b.HostNames, h.Name)
+	}
+	return b, nil
+}
+
+func kindOf(c *config.Cluster) string {
+	switch {
+	case c.SSH != "" && c.Driver == config.Local:
+		return "ssh"
+	case c.SSH != "":
+		return c.Driver + " over ssh"
+	}
+	return c.Driver
+}
+
+// speedOf is what the settings say, else that of the slowest host, else that of
+// the reference host.
+func speedOf(c *config.Cluster, s *driver.Survey) float64 {
+	speed := c.Speed
+	for _, h := range s.Hosts {
+		if c.Speed == 0 && h.Speed > 0 && (speed == 0 || h.Speed < speed) {
+			speed = h.Speed
+		}
+	}
+	if speed == 0 {
+		return 1
+	}
+	return speed
+}
+
+// here makes a cluster of a part of this machine.
+func (g *grid) here(c *config.Cluster) (*broker.Cluster, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
-	var list []broker.Cluster
-	var closers []io.Closer
-	measured, err := speeds(ctx, o, cfg)
+	speed := c.Speed
+	if speed == 0 {
+		speed = g.speeds[calibrate.Model(c.CPUs[0])]
+	}
+	d, err := site.Open(g.settings(c), site.Around{Broker: g.socket, Agent: g.Agent, Log: g.Log})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	for _, c := range cfg.Clusters {
-		speed := c.Speed
-		if speed == 0 {
-			speed = measured[calibrate.Model(c.CPUs[0])]
-		}
-		d, err := local.New(local.Options{Cluster: c.Name, Dir: filepath.Join(o.State, "clusters", c.Name), Agent: o.Agent,
-			CPUs: c.CPUs, Slots: c.Slots, Quota: c.Quota, Memory: c.Memory, Nice: c.Nice, Sample: cfg.Sample, Log: o.Log})
-		if err != nil {
-			return nil, closers, complain(c.Name, err)
-		}
-		closers = append(closers, d)
-		for _, n := range d.Notes() {
-			o.Log.Warn(n, "cluster", c.Name)
-		}
-		list = append(list, broker.Cluster{Name: c.Name, Kind: "local", Driver: d, HostNames: []string{host}, Nice: c.Nice, Methods: methods,
-			Hosts: []world.HostSpec{{Procs: c.Slots, Speed: speed, Memory: c.Memory}}})
+	g.closers = append(g.closers, d)
+	for _, n := range d.Notes() {
+		g.Log.Warn(n, "cluster", c.Name)
 	}
-	return list, closers, nil
+	return &broker.Cluster{Name: c.Name, Kind: config.Local, Driver: d, HostNames: []string{host}, Nice: c.Nice, Methods: methods,
+		Hosts: []world.HostSpec{{Procs: c.Slots, Speed: speed, Memory: c.Memory}}}, nil
 }
 
-// speeds measures the models of CPUs whose speed the settings do not say. All of
+func (g *grid) settings(c *config.Cluster) *driver.Settings {
+	dir := c.Dir
+	if dir == "" && c.SSH == "" {
+		dir = filepath.Join(g.State, "clusters", c.Name)
+	}
+	return &driver.Settings{Cluster: c.Name, Kind: c.Driver, Dir: dir, Sample: g.cfg.Sample, CPUs: c.CPUs, Slots: c.Slots,
+		Quota: c.Quota, Memory: c.Memory, Nice: c.Nice, Partition: c.Partition, PE: c.PE, Options: c.Options, Time: c.Time,
+		Poll: c.Poll, Env: c.Env, Commands: c.Commands}
+}
+
+// open makes the driver of a cluster that has a manager, or is elsewhere.
+func (g *grid) open(ctx context.Context, c *config.Cluster) (driver.Driver, error) {
+	if c.SSH != "" {
+		return g.far(c)
+	}
+	if err := g.openGate(ctx); err != nil {
+		return nil, err
+	}
+	d, err := site.Open(g.settings(c), site.Around{Broker: g.gate, Agent: g.Agent, Log: g.Log})
+	if err != nil {
+		return nil, err
+	}
+	g.closers = append(g.closers, d)
+	return d, nil
+}
+
+// openGate lets agents in that run on other hosts than this one.
+func (g *grid) openGate(ctx context.Context) error {
+	if g.gate != "" {
+		return nil
+	}
+	file := filepath.Join(g.State, "rendezvous.json")
+	door, err := gate.Listen(ctx, gate.Options{Rendezvous: file, Handle: func(c net.Conn) { gate.Relay(c, g.socket) }})
+	if err != nil {
+		return err
+	}
+	g.gate = file
+	g.closers = append(g.closers, door)
+	return nil
+}
+
+// toBeSurveyed is how long a cluster may take to say what it consists of before
+// we go by what it said last time.
+const toBeSurveyed = 20 * time.Second
+
+// survey asks a cluster what it consists of. One that cannot be reached is taken
+// to be as it was.
+func (g *grid) survey(ctx context.Context, c *config.Cluster, d driver.Driver) (*driver.Survey, error) {
+	file := filepath.Join(g.State, "clusters", c.Name+".survey.json")
+	s, ok := d.(driver.Surveyor)
+	if !ok {
+		return &driver.Survey{}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, toBeSurveyed)
+	defer cancel()
+	survey, err := insist(ctx, s)
+	if err == nil {
+		return survey, keep(file, survey)
+	}
+	text, readErr := os.ReadFile(file)
+	old := new(driver.Survey)
+	if readErr == nil && json.Unmarshal(text, old) == nil {
+		g.Log.Warn("out of reach; taken to be as it was", "cluster", c.Name, "error", err)
+		return old, nil
+	}
+	if c.Slots > 0 {
+		g.Log.Warn("out of reach", "cluster", c.Name, "error", err)
+		return &driver.Survey{}, nil
+	}
+	return nil, fmt.Errorf("it has never been reached, and the settings do not say how many slots it has: %w", err)
+}
+
+// insist asks until there is an answer or no time left.
+func insist(ctx context.Context, s driver.Surveyor) (*driver.Survey, error) {
+	for {
+		survey, err := s.Survey(ctx)
+		if err == nil || !errors.Is(err, driver.ErrAway) {
+			return survey, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func keep(file string, s *driver.Survey) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o600)
+}
+
+// measure measures the models of CPUs whose speed the settings do not say. All of
 // one model are equally fast, whatever disturbed the measurement of one.
-func speeds(ctx context.Context, o Options, cfg *config.Config) (map[string]float64, error) {
+func (g *grid) measure(ctx context.Context) (map[string]float64, error) {
 	list := map[string]float64{}
-	for _, c := range cfg.Clusters {
-		if c.Speed != 0 {
+	for i := range g.cfg.Clusters {
+		c := &g.cfg.Clusters[i]
+		if c.Speed != 0 || !c.Here() {
 			continue
 		}
-		speed, err := calibrate.Speed(ctx, c.CPUs[0], filepath.Join(o.State, "speed.json"))
+		speed, err := calibrate.Speed(ctx, c.CPUs[0], filepath.Join(g.State, "speed.json"))
 		if err != nil {
 			return nil, complain(c.Name, err)
 		}

@@ -83,12 +83,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { _ = listener.Close() }()
 
-	clusters, closers, err := clusters(ctx, o, cfg)
-	defer func() {
-		for _, c := range closers {
-			err = errors.Join(err, c.Close())
-		}
-	}()
+	g := &grid{Options: o, cfg: cfg, socket: socket}
+	defer func() { err = errors.Join(err, g.close()) }()
+	clusters, err := g.clusters(ctx)
 	if err != nil {
 		return err
 	}

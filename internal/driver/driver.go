@@ -5,6 +5,8 @@ package driver
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -43,4 +45,80 @@ type Load struct {
 	Share float64 // of a processor that a new process would get, 0 to 1
 	Sd    float64 // how sure that is
 	Why   string
+}
+
+// What a driver answers besides "it did not work this time".
+var (
+	// ErrAway says that the cluster is out of reach and that nothing was done:
+	// the attempt may be started elsewhere.
+	ErrAway = errors.New("the cluster is out of reach")
+	// ErrRefused says that the cluster will not have the attempt: asking it
+	// again is of no use.
+	ErrRefused = errors.New("the cluster refuses")
+)
+
+// Surveyor is a driver that can say what its cluster consists of.
+type Surveyor interface {
+	Survey(ctx context.Context) (*Survey, error)
+}
+
+// Survey is what a cluster consists of.
+type Survey struct {
+	Manager     string   `json:"manager"` // for people, such as "Slurm 22.05.8"; "": none
+	Hosts       []Host   `json:"hosts"`
+	Waiting     int      `json:"waiting,omitempty"`     // jobs in its queue, whoever's
+	CPUFeatures []string `json:"cpuFeatures,omitempty"` // that all hosts have; nil: not known
+	Methods     []string `json:"methods,omitempty"`     // checkpoint methods that work there; nil: not known
+	Notes       []string `json:"notes,omitempty"`       // what of the settings does not work there, for the user
+}
+
+// Procs is the number of processors of all hosts that are up.
+func (s *Survey) Procs() int {
+	n := 0
+	for _, h := range s.Hosts {
+		if !h.Down {
+			n += h.Procs
+		}
+	}
+	return n
+}
+
+// Host is one host of a cluster.
+type Host struct {
+	Name       string   `json:"name"`
+	Procs      int      `json:"procs"`
+	Free       int      `json:"free"`
+	Memory     int64    `json:"memory,omitempty"` // bytes; 0: not known
+	Speed      float64  `json:"speed,omitempty"`  // relative to the reference host; 0: not known
+	State      string   `json:"state,omitempty"`  // in the manager's words
+	Down       bool     `json:"down,omitempty"`
+	Features   []string `json:"features,omitempty"`
+	Partitions []string `json:"partitions,omitempty"`
+}
+
+// Estimator is a driver of a cluster with a queue of its own, that can say how
+// long a newcomer would wait in it.
+type Estimator interface {
+	Wait(ctx context.Context, n Need) (Wait, error)
+}
+
+// Need is what an attempt asks of a cluster.
+type Need struct {
+	Procs  int           `json:"procs"`
+	Nodes  int           `json:"nodes,omitempty"`  // 0: as the cluster likes
+	Memory int64         `json:"memory,omitempty"` // bytes on each node; 0: not said
+	Time   time.Duration `json:"time,omitempty"`   // 0: as the cluster's settings say
+}
+
+// Wait is how long that would take to begin.
+type Wait struct {
+	Known   bool    `json:"known"`
+	Seconds float64 `json:"seconds,omitempty"`
+	Why     string  `json:"why,omitempty"`
+}
+
+// Explainer is a driver that can say, in the cluster's words, why an attempt
+// waits. It answers at once, from what it saw last.
+type Explainer interface {
+	Why(ctx context.Context, id ID) (string, error) // "": there is nothing to say
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/policy/place"
 	"github.com/godwit-hpc/godwit/internal/world"
 )
 
@@ -45,6 +46,10 @@ func (e *Engine) claimLost(j *world.Job, in *core.Input) {
 		return
 	}
 	c := p.Cluster()
+	if in.Mandatory {
+		e.refused(j, c)
+		return
+	}
 	why := core.Reason{Code: core.ClaimTaken}
 	if in.Procs.Valid(c.Procs()) && in.Procs.Intersects(p.Procs()) {
 		e.emit(core.Event{Kind: core.OthersPolled, Cluster: c.ID(), Procs: in.Procs})
@@ -53,6 +58,29 @@ func (e *Engine) claimLost(j *world.Job, in *core.Input) {
 	}
 	e.goBack(j, why)
 	e.enqueue(j, e.nextPeriod(), why)
+}
+
+// refused: the cluster will never have the job. If no other will either, that
+// was it.
+func (e *Engine) refused(j *world.Job, c *world.Cluster) {
+	why := core.Reason{Code: core.ClusterRefuses}
+	e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch(), Cluster: c.ID()})
+	e.leaves(j)
+	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: waitsAs(j), Cluster: c.ID(), Mandatory: true, Why: why})
+	if _, ok := place.EverFits(e.view(j.Spec().ID), j.Spec(), e.w.PlacePolicy(j.Spec())); !ok {
+		e.become(j, core.Failed, why)
+		return
+	}
+	e.again = append(e.again, j.Spec().ID)
+}
+
+// waitsAs is the state in which a job waits to be placed: it has run before or
+// it has not.
+func waitsAs(j *world.Job) core.State {
+	if j.Attempts() > 0 {
+		return core.Resuming
+	}
+	return core.Submitted
 }
 
 // replace gives up a placement that cannot be carried out and looks for
@@ -67,11 +95,7 @@ func (e *Engine) replace(j *world.Job, why core.Reason) {
 func (e *Engine) goBack(j *world.Job, why core.Reason) {
 	e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
 	e.leaves(j)
-	waits := core.Submitted
-	if j.Attempts() > 0 {
-		waits = core.Resuming
-	}
-	e.become(j, waits, why)
+	e.become(j, waitsAs(j), why)
 }
 
 // placeAgain tries those whose placement or attempt was lost. They come after

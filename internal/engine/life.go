@@ -145,8 +145,15 @@ func (e *Engine) clusterChanged(in *core.Input) {
 
 // felt notes what part of a processor a newcomer would get in a cluster.
 func (e *Engine) felt(in *core.Input) {
-	if in.Cluster >= 0 && int(in.Cluster) < len(e.dirty) && in.Done > 0 && in.Done <= 1 {
-		e.emit(core.Event{Kind: core.ClusterFelt, Cluster: in.Cluster, Done: in.Done})
+	if in.Cluster < 0 || int(in.Cluster) >= len(e.dirty) || !(in.Done >= 0 && in.Done <= 1) || in.N < 0 {
+		return
+	}
+	c := e.w.Cluster(in.Cluster)
+	was := c.Closed()
+	e.emit(core.Event{Kind: core.ClusterFelt, Cluster: in.Cluster, Done: in.Done, N: in.N})
+	if was && !c.Closed() { // who waited for it may have it now
+		e.touch(c)
+		e.freed(c)
 	}
 }
 

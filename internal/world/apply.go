@@ -61,7 +61,7 @@ func (w *World) applyCluster(ev *core.Event) error {
 	case core.HostsJoined:
 		c.join(ev.Procs)
 	case core.ClusterFelt:
-		c.share = ev.Done
+		c.share, c.wait = ev.Done, ev.N
 	case core.ReclaimBegan:
 		c.reclaimFor = ev.Job
 	case core.ReclaimEnded:

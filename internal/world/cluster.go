@@ -33,7 +33,8 @@ type Cluster struct {
 	speed float64 // of its slowest host: parallel programs run at that pace
 
 	memory int64   // of the host with the least; 0 if unknown
-	share  float64 // of a processor that a newcomer gets, as last felt
+	share  float64 // of a processor that a newcomer gets, as last felt; 0: it is out of reach
+	wait   int     // seconds that a newcomer waits in its queue, as last felt
 
 	free   bitset // usable and held by nobody
 	held   bitset // by our jobs, offers included
@@ -90,6 +91,14 @@ func (c *Cluster) Speed() float64 { return c.speed }
 // Share is the part of a processor that a newcomer would get, as last felt: less
 // than 1 where others compute without asking us.
 func (c *Cluster) Share() float64 { return c.share }
+
+// Closed reports whether the cluster is out of reach: who runs there runs on,
+// nobody new is sent there.
+func (c *Cluster) Closed() bool { return c.share == 0 }
+
+// Wait is how many seconds a newcomer would wait in the cluster's own queue
+// because of others, as last felt.
+func (c *Cluster) Wait() float64 { return float64(c.wait) }
 
 // Managed reports whether the cluster has a queue of its own.
 func (c *Cluster) Managed() bool { return c.spec.Managed }

@@ -1,6 +1,8 @@
 package world
 
 import (
+	"slices"
+
 	"github.com/godwit-hpc/godwit/internal/core"
 )
 
@@ -12,10 +14,11 @@ type Job struct {
 	submitted core.Time
 	started   core.Time // of the present epoch
 	epoch     core.Epoch
-	attempts  int       // how often it has been running
-	losses    int       // how many of these attempts were lost
-	aim       core.Aim  // where it is to go once it has stopped
-	due       core.Time // to have left, if stopping, or to have all claims, if queued; 0 for any time
+	attempts  int              // how often it has been running
+	losses    int              // how many of these attempts were lost
+	aim       core.Aim         // where it is to go once it has stopped
+	barred    []core.ClusterID // clusters that will not have it
+	due       core.Time        // to have left, if stopping, or to have all claims, if queued; 0 for any time
 
 	parts   []*Part
 	onePart [1]*Part // most jobs have one part: no slice of their own
@@ -92,6 +95,9 @@ func (j *Job) Submitted() core.Time { return j.submitted }
 // Due is when a job that is stopping must have left, or one that is queued must
 // have its claims; 0 if any time will do.
 func (j *Job) Due() core.Time { return j.due }
+
+// Barred reports whether the cluster said that it will never have the job.
+func (j *Job) Barred(c core.ClusterID) bool { return slices.Contains(j.barred, c) }
 
 // Aim is where the job is to go once it has stopped.
 func (j *Job) Aim() core.Aim { return j.aim }

@@ -21,6 +21,9 @@ func (w *World) became(j *Job, ev *core.Event) error {
 			w.putOff--
 		}
 	}
+	if ev.Mandatory && !j.Barred(ev.Cluster) {
+		j.barred = append(j.barred, ev.Cluster)
+	}
 	j.state, j.since = ev.To, ev.At
 	w.setDue(j, ev.When)
 	switch ev.To {

@@ -92,7 +92,7 @@ func (r *restorer) fillClusters() error {
 		if len(s.Others) != len(c.others) || len(s.Down) != len(c.down) {
 			return bad("cluster %s has sets of another size", s.Name)
 		}
-		c.share, c.reclaimFor = s.Share, s.ReclaimFor
+		c.share, c.wait, c.reclaimFor = s.Share, s.Wait, s.ReclaimFor
 		copy(c.others, s.Others)
 		copy(c.down, s.Down)
 	}
@@ -199,7 +199,7 @@ func (r *restorer) possible(s *jobShot) error {
 func (s *jobShot) job() *Job {
 	spec := s.Spec // of its own, or one job would keep the whole snapshot alive
 	return &Job{spec: &spec, state: s.State, since: s.Since, submitted: s.Submitted, started: s.Started, epoch: s.Epoch,
-		attempts: s.Attempts, losses: s.Losses, aim: s.Aim, due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
+		attempts: s.Attempts, losses: s.Losses, aim: s.Aim, barred: s.Barred, due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
 		notBefore: s.NotBefore, roomAfter: s.RoomAfter,
 		pace: pace{at: s.Pace.At, done: s.Pace.Done, from: s.Pace.From, start: s.Pace.Start, size: s.Pace.Size, rate: s.Pace.Rate, blind: s.Pace.Blind}}
 }

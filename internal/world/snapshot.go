@@ -54,6 +54,7 @@ type clusterShot struct {
 	Managed bool
 
 	Share      float64
+	Wait       int
 	Others     []uint64
 	Down       []uint64
 	ReclaimFor core.JobID
@@ -87,6 +88,7 @@ type jobShot struct {
 	Attempts  int
 	Losses    int
 	Aim       core.Aim
+	Barred    []core.ClusterID
 	Due       core.Time
 	FirstScan int64
 	Tries     int
@@ -194,7 +196,7 @@ func sign(before bool) int {
 }
 
 func (c *Cluster) shot() clusterShot {
-	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Share: c.share,
+	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Share: c.share, Wait: c.wait,
 		Others: c.others, Down: c.down, ReclaimFor: c.reclaimFor}
 	for _, h := range c.spec.Hosts {
 		s.Hosts = append(s.Hosts, h.Procs)
@@ -214,7 +216,7 @@ func (s *Scaling) shot(fresh *Scaling) scalingShot {
 
 func (j *Job) shot(fresh *Scaling) jobShot {
 	s := jobShot{Spec: *j.spec, State: j.state, Since: j.since, Submitted: j.submitted, Started: j.started, Epoch: j.epoch,
-		Attempts: j.attempts, Losses: j.losses, Aim: j.aim, Due: j.due, FirstScan: j.firstScan, Tries: j.tries,
+		Attempts: j.attempts, Losses: j.losses, Aim: j.aim, Barred: j.barred, Due: j.due, FirstScan: j.firstScan, Tries: j.tries,
 		NotBefore: j.notBefore, RoomAfter: j.roomAfter,
 		Pace: paceShot{At: j.pace.at, Done: j.pace.done, From: j.pace.from, Start: j.pace.start, Size: j.pace.size, Rate: j.pace.rate, Blind: j.pace.blind}}
 	for _, p := range j.parts {

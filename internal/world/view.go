@@ -56,7 +56,7 @@ func (v View) Room(c *Cluster) int {
 	if v.Empty {
 		return max(0, c.Usable())
 	}
-	if c.reclaimFor != 0 && c.reclaimFor != v.For || v.RunningFirst && c.offers > 0 {
+	if c.Closed() || c.reclaimFor != 0 && c.reclaimFor != v.For || v.RunningFirst && c.offers > 0 {
 		return 0
 	}
 	return max(0, v.Idle(c)-c.spec.KeepFree)

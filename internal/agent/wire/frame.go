@@ -114,6 +114,12 @@ func Dial(ctx context.Context, socket string) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Converse(ctx, c)
+}
+
+// Converse asks the broker at the other end of a connection to speak with an agent.
+// If it does not the connection is closed.
+func Converse(ctx context.Context, c net.Conn) (*Conn, error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	conn, err := shake(c)
 	if !stop() && err == nil {
@@ -121,7 +127,7 @@ func Dial(ctx context.Context, socket string) (*Conn, error) {
 	}
 	if err != nil {
 		_ = c.Close() // nothing was sent that matters
-		return nil, fmt.Errorf("asking %s for %s: %w", socket, Protocol, err)
+		return nil, fmt.Errorf("asking the broker for %s: %w", Protocol, err)
 	}
 	return conn, nil
 }

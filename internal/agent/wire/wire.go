@@ -31,8 +31,12 @@ type Attempt struct {
 	CPUs   []int        `json:"cpus,omitempty"`   // it may run on these; nil: any; chosen by the driver for Held
 	Cgroup string       `json:"cgroup,omitempty"` // that its processes join, as cgroup.Open takes it; made by the driver
 	Speed  float64      `json:"speed"`            // of this cluster, relative to the reference host
-	Broker string       `json:"broker"`           // path of its socket
+	Broker string       `json:"broker"`           // path of its socket, or of the file that says where it is, see package gate
 	Nice   int          `json:"nice,omitempty"`   // set by the driver if it is 0
+
+	// Limit is the wall time after which the cluster's manager ends the attempt,
+	// counted from the start of its agent; 0: never. The driver sets it.
+	Limit time.Duration `json:"limit,omitempty"`
 
 	Work  string  `json:"work,omitempty"`  // tree in the depot: the work folder at submission
 	Saved []Saved `json:"saved,omitempty"` // checkpoints to continue from, newest first; the first sound one is used
@@ -85,7 +89,7 @@ type Kind string
 // What an agent tells the broker.
 const (
 	Hello      Kind = "hello"     // first on every connection: Job, Epoch, Mark; answered by Ack with the last number the broker has of this attempt
-	Running    Kind = "running"   // the program runs: Method, Why; Saved: the checkpoint it continues, nil if it began from the beginning; State.Wall: seconds until it ran
+	Running    Kind = "running"   // the program runs: Method, Hosts, Why; Saved: the checkpoint it continues, nil if it began from the beginning; State.Wall: seconds until it ran
 	Status     Kind = "status"    // only while somebody watches; not numbered
 	Output     Kind = "output"    // Stream, Offset, Data: the stream is Offset + len(Data) long now, whatever it was before; Data may be empty
 	Ask        Kind = "ask"       // the deadline is in danger: State
@@ -116,16 +120,17 @@ type Message struct {
 	Epoch core.Epoch `json:"epoch,omitempty"`
 	Mark  string     `json:"mark,omitempty"`
 
-	Method string  `json:"method,omitempty"`
-	Why    string  `json:"why,omitempty"`
-	Stream int     `json:"stream,omitempty"` // 1 stdout, 2 stderr
-	Offset int64   `json:"offset,omitempty"`
-	Data   []byte  `json:"data,omitempty"`
-	Saved  *Saved  `json:"saved,omitempty"`
-	State  *Vitals `json:"state,omitempty"`
-	Code   int     `json:"code,omitempty"`
-	Result string  `json:"result,omitempty"` // tree in the depot: what the work folder held at the end
-	Entry  *Entry  `json:"entry,omitempty"`
+	Method string   `json:"method,omitempty"`
+	Hosts  []string `json:"hosts,omitempty"`
+	Why    string   `json:"why,omitempty"`
+	Stream int      `json:"stream,omitempty"` // 1 stdout, 2 stderr
+	Offset int64    `json:"offset,omitempty"`
+	Data   []byte   `json:"data,omitempty"`
+	Saved  *Saved   `json:"saved,omitempty"`
+	State  *Vitals  `json:"state,omitempty"`
+	Code   int      `json:"code,omitempty"`
+	Result string   `json:"result,omitempty"` // tree in the depot: what the work folder held at the end
+	Entry  *Entry   `json:"entry,omitempty"`
 }
 
 // Vitals is how a job is doing.

@@ -34,7 +34,7 @@ func clusterMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reaso
 	for i, comp := range order {
 		fits[i] = make([]bool, len(clusters))
 		for k, c := range clusters {
-			fits[i][k] = eligible(v, &job.Components[comp], c.Cluster)
+			fits[i][k] = eligible(v, job, &job.Components[comp], c.Cluster)
 		}
 	}
 	for k := 1; k <= min(len(clusters), len(order)); k++ {
@@ -162,7 +162,7 @@ func flexibleMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reas
 // eligibleForAll reports whether any piece of the job could run in the cluster.
 func eligibleForAll(v world.View, job *core.Job, c *world.Cluster) bool {
 	for i := range job.Components {
-		if !eligible(v, &job.Components[i], c) {
+		if !eligible(v, job, &job.Components[i], c) {
 			return false
 		}
 	}

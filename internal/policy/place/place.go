@@ -65,7 +65,7 @@ func At(v world.View, job *core.Job, at core.ClusterID, dst []Choice) ([]Choice,
 	}
 	c, comp := v.Cluster(at), &job.Components[0]
 	s := spot{view: v, job: job, comp: comp, cluster: c, room: v.Room(c)}
-	if !eligible(v, comp, c) || s.room < comp.Min {
+	if !eligible(v, job, comp, c) || s.room < comp.Min {
 		return dst, false
 	}
 	return append(dst, Choice{Cluster: at, Size: firstSize(s), Min: comp.Min, Max: min(comp.Max, c.Usable())}), true
@@ -80,7 +80,7 @@ func EverFits(v world.View, job *core.Job, policy core.PlacePolicy) (core.Reason
 		comp := &job.Components[i]
 		need, widest, total := comp.Min, 0, 0
 		for _, c := range v.Clusters() {
-			if eligible(v, comp, c) {
+			if eligible(v, job, comp, c) {
 				widest = max(widest, c.Usable())
 				total += max(0, c.Usable())
 			}
@@ -103,9 +103,13 @@ func EverFits(v world.View, job *core.Job, policy core.PlacePolicy) (core.Reason
 }
 
 // eligible reports whether the component could run in the cluster: it meets
-// the requirements, and the input files can be brought there.
-func eligible(v world.View, comp *core.Component, c *world.Cluster) bool {
+// the requirements, has not refused the job, and the input files can be brought
+// there.
+func eligible(v world.View, job *core.Job, comp *core.Component, c *world.Cluster) bool {
 	if !c.Meets(comp) {
+		return false
+	}
+	if j := v.Job(job.ID); j != nil && j.Barred(c.ID()) {
 		return false
 	}
 	if len(comp.Inputs) == 0 {
@@ -207,7 +211,7 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 	found, runnerUp, queues := false, false, true
 	widest := 0
 	for id, c := range v.Clusters() {
-		if !eligible(v, comp, c) {
+		if !eligible(v, job, comp, c) {
 			continue
 		}
 		s := spot{view: v, job: job, comp: comp, cluster: c, room: v.Room(c)}
@@ -217,7 +221,7 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 		}
 		widest = max(widest, s.room)
 		waits := s.room < comp.Min
-		if waits && (!c.Managed() || comp.Min > c.Usable()-s.taken || found && !queues) {
+		if waits && (!c.Managed() || c.Closed() || comp.Min > c.Usable()-s.taken || found && !queues) {
 			continue
 		}
 		sc, w, ok := rank(s)

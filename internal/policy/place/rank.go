@@ -72,12 +72,13 @@ func bestChance(s spot) (score, core.Reason, bool) {
 }
 
 // queueWait estimates how long a job waits in the cluster's own queue: the
-// work ahead of it, if all of it takes about as long as this job.
+// work of ours ahead of it, if all of it takes about as long as this job, or what
+// others make a newcomer wait.
 func (s spot) queueWait(run float64) float64 {
 	if ahead := s.comp.Min - s.cluster.Idle(); s.cluster.Managed() && ahead > 0 {
-		return run * float64(ahead) / float64(s.cluster.Procs())
+		return max(s.cluster.Wait(), run*float64(ahead)/float64(s.cluster.Procs()))
 	}
-	return 0
+	return s.cluster.Wait()
 }
 
 // chanceWithin is the chance that something expected to take `expected`

@@ -1,0 +1,114 @@
+package agent
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/proctree"
+)
+
+// guard starts a guard on the attempt's folder, in a process of its own.
+func (h *harness) guard() *exec.Cmd {
+	h.t.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), asGuard+"="+h.dir)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	return cmd
+}
+
+func TestAGuardReplacesAnAgentThatDiesAndEndsWhatItLeft(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", `(trap "" HUP TERM; env -u GODWIT_ATTEMPT setsid sleep 1000 </dev/null >/dev/null 2>&1 &)
+		echo up; sleep 1000`)
+	h.start()
+	h.write()
+	guard := h.guard()
+	h.until("the program to run", func() bool { return strings.Contains(string(h.out[1]), "up") })
+	agents, err := childrenOf(guard.Process.Pid)
+	if err != nil || len(agents) != 1 {
+		t.Fatalf("children of the guard: %v, %v", agents, err)
+	}
+	below, err := proctree.Leftovers(h.attempt.Mark)
+	if err != nil || len(below) == 0 {
+		t.Fatalf("the program's processes: %v, %v", below, err)
+	}
+	agent, err := os.FindProcess(agents[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = agent.Kill()
+	if err := guard.Wait(); err != nil {
+		t.Errorf("the guard: %v", err)
+	}
+	if m := h.ended(); m.Kind != wire.Lost {
+		t.Errorf("told %+v, want that it is lost", m)
+	}
+	if left, err := childrenOf(os.Getpid()); err != nil || len(left) > 0 {
+		t.Errorf("processes came to us: %v, %v", left, err)
+	}
+}
+
+func TestAGuardPassesOnThatItIsToLeave(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
+	h.start()
+	h.write()
+	guard := h.guard()
+	h.until("the program to run", func() bool { return strings.Contains(string(h.out[1]), "up") })
+	if err := guard.Process.Signal(os.Interrupt); err != nil { // which is not for it
+		t.Fatal(err)
+	}
+	_ = guard.Process.Signal(unix.SIGTERM)
+	if err := guard.Wait(); err != nil {
+		t.Errorf("the guard: %v", err)
+	}
+	if m := h.ended(); m.Kind != wire.Left {
+		t.Errorf("told %+v, want that it left", m)
+	}
+}
+
+func TestWhatTheClusterLostIsToldAndNeverStarted(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "echo up >&2")
+	if err := os.WriteFile(filepath.Join(h.dir, "lost"), []byte("Slurm: CANCELLED by 0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.start()
+	h.begin()
+	h.wait()
+	if m := h.ended(); m.Kind != wire.Lost || m.Why != "Slurm: CANCELLED by 0" || h.output(2) != "" {
+		t.Errorf("told %+v", m)
+	}
+}
+
+func TestAProgramThatCannotBeSavedRunsAsLongAsTheClusterAllows(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
+	h.attempt.Limit = shortestNotice + time.Second
+	h.start()
+	h.begin()
+	h.wait()
+	if m := h.ended(); m.Kind != wire.Ended || m.Code != 124 || !strings.Contains(m.Why, "time limit of cluster here") {
+		t.Errorf("told %+v", m)
+	}
+}
+
+func TestSlurmSaysHowMuchTimeIsLeft(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for _, c := range []struct {
+		text string
+		left time.Duration
+		ok   bool
+	}{{"", 0, false}, {"soon", 0, false}, {"0", 0, false}, {"1060", time.Minute, true}} {
+		left, ok := slurmLeft(func(string) string { return c.text }, now)
+		if left != c.left || ok != c.ok {
+			t.Errorf("%q: %v, %v", c.text, left, ok)
+		}
+	}
+}

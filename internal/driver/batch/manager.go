@@ -1,0 +1,71 @@
+// Package batch is the driver of clusters that have a manager of their own: what
+// Slurm, Grid Engine and their like have in common. An attempt is a folder on a
+// file system that all hosts of the cluster share, and a job of the manager whose
+// script starts an agent on it. The package submits, each attempt once, watches
+// all of them with one question to the manager at a time, has those reported that
+// the manager lost, and ends what is to be ended. How a manager is asked is the
+// dialect's business (Manager); the package must not know what an agent does nor
+// why an attempt is started.
+package batch
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+)
+
+// Manager is the dialect of one kind of batch system. Its methods may be called
+// from several goroutines.
+type Manager interface {
+	// Submit hands a script to the manager and returns the manager's name for the
+	// job. An error that wraps driver.ErrRefused is final; any other may pass: it
+	// is not known then whether the job was taken.
+	Submit(ctx context.Context, r *Request) (id string, err error)
+	// Queue lists all jobs of this user that wait or run and whose name begins
+	// with prefix: one call of the manager, however many there are.
+	Queue(ctx context.Context, prefix string) ([]Entry, error)
+	// Ended says how jobs ended that have left the queue. Those that the manager
+	// has forgotten are missing.
+	Ended(ctx context.Context, ids []string) (map[string]Ending, error)
+	// Cancel ends jobs. Those that are over, or unknown, are no error.
+	Cancel(ctx context.Context, ids []string) error
+	Survey(ctx context.Context) (*driver.Survey, error)
+	Wait(ctx context.Context, n driver.Need) (driver.Wait, error)
+}
+
+// Request is what the manager is asked for. Nothing of it comes from a user but
+// numbers.
+type Request struct {
+	Name   string // of letters, digits, dots and hyphens
+	Script string // its path
+	Output string // path of the file for what the script itself says
+	driver.Need
+}
+
+// State is where a job of the manager is.
+type State int
+
+// The states that matter here.
+const (
+	Pending State = iota
+	Running       // started, suspended and the like
+	Leaving       // ends just now
+)
+
+// Entry is one job in the manager's queue.
+type Entry struct {
+	ID    string
+	Name  string
+	State State
+	Why   string    // it waits, in the manager's words
+	Hosts []string  // where it runs
+	Start time.Time // when it began, or is expected to; zero: not known
+}
+
+// Ending is how a job ended.
+type Ending struct {
+	How    string // in the manager's words, such as NODE_FAIL
+	Code   int
+	Signal int
+}

@@ -1,0 +1,39 @@
+// Package site makes the driver of a cluster from its settings, where that
+// cluster is: beside the broker, or at an outpost. It is wiring and knows all
+// drivers that run on the spot, so that neither the broker nor the outpost has
+// to.
+package site
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/local"
+)
+
+// Around is what a driver finds where it runs.
+type Around struct {
+	Broker string   // where agents find the broker, as package gate takes it
+	Agent  []string // command of an agent; nil: this program
+	Log    *slog.Logger
+}
+
+// Driver is a driver that can be closed: attempts run on.
+type Driver interface {
+	driver.Driver
+	io.Closer
+	// Notes says what of the settings does not work here, for the user.
+	Notes() []string
+}
+
+// Open makes the driver.
+func Open(s *driver.Settings, a Around) (Driver, error) {
+	switch s.Kind {
+	case "local":
+		return local.New(local.Options{Cluster: s.Cluster, Dir: s.Dir, Agent: a.Agent, CPUs: s.CPUs, Slots: s.Slots,
+			Quota: s.Quota, Memory: s.Memory, Nice: s.Nice, Sample: s.Sample, Log: a.Log})
+	}
+	return nil, fmt.Errorf("cluster %s: there is no driver %q", s.Cluster, s.Kind)
+}
