@@ -16,10 +16,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Rendezvous is what the file says.
@@ -33,8 +37,13 @@ const (
 	tokenSize = 32
 	// maxRendezvous bounds what is read of a file that somebody may have replaced.
 	maxRendezvous = 64 << 10
-	// perAddress is how long one address is tried: there may be more of them.
-	perAddress = 3 * time.Second
+	// toDial is how long all addresses together are tried, betweenAddresses when
+	// the next is tried beside those that have not answered.
+	toDial           = 8 * time.Second
+	betweenAddresses = 200 * time.Millisecond
+	// A connection over which nothing comes back is given up after about so long:
+	// whoever listened may be elsewhere by then.
+	deadAfter = 15 * time.Second
 )
 
 // Dial connects to the broker: where is the path of a Unix socket, or of a
@@ -48,20 +57,78 @@ func Dial(ctx context.Context, where string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	c, err := r.dialAny(ctx)
+	if err != nil {
+		return nil, err
+	}
+	token, _ := hex.DecodeString(r.Token)
+	if _, err := c.Write(token); err != nil {
+		_ = c.Close() // nothing was said yet
+		return nil, err
+	}
+	return c, nil
+}
+
+// dialAny tries one address after the other, the next also while one before it
+// does not answer: of the addresses of a machine with many, some lead nowhere.
+func (r *Rendezvous) dialAny(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, toDial)
+	defer cancel()
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	results := make(chan result)
+	tried, failed := 0, 0
+	next := func() {
+		address := r.Addresses[tried]
+		tried++
+		go func() {
+			c, err := r.dial(ctx, address)
+			results <- result{c, err}
+		}()
+	}
+	next()
+	var won net.Conn
 	var errs []error
-	for _, address := range r.Addresses {
-		c, err := r.dial(ctx, address)
-		if err == nil {
-			return c, nil
+	patience := time.NewTicker(betweenAddresses)
+	defer patience.Stop()
+	for failed < tried {
+		select {
+		case <-patience.C:
+			if tried < len(r.Addresses) && won == nil {
+				next()
+			}
+		case got := <-results:
+			failed++
+			switch {
+			case got.err != nil && won == nil:
+				errs = append(errs, got.err)
+				if tried < len(r.Addresses) && ctx.Err() == nil {
+					next()
+				}
+			case got.err == nil && won == nil:
+				won = got.conn
+				cancel() // the others need not go on
+			case got.err == nil:
+				_ = got.conn.Close()
+			}
 		}
-		errs = append(errs, err)
+	}
+	if won != nil {
+		return won, nil
 	}
 	return nil, errors.Join(errs...)
 }
 
 // Read reads a rendezvous.
 func Read(file string) (*Rendezvous, error) {
-	text, err := os.ReadFile(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxRendezvous+1))
+	_ = f.Close() // only read
 	if err != nil {
 		return nil, err
 	}
@@ -93,10 +160,8 @@ func parse(text []byte) (*Rendezvous, error) {
 }
 
 func (r *Rendezvous) dial(ctx context.Context, address string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, perAddress)
-	defer cancel()
 	pin, _ := hex.DecodeString(r.Certificate)
-	d := &tls.Dialer{Config: &tls.Config{
+	d := &tls.Dialer{NetDialer: &net.Dialer{KeepAliveConfig: keepAlive(), Control: giveUp}, Config: &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		// The pin below says more than any authority could.
 		InsecureSkipVerify: true, //nolint:gosec // see VerifyPeerCertificate
@@ -109,14 +174,18 @@ func (r *Rendezvous) dial(ctx context.Context, address string) (net.Conn, error)
 			return errors.New("the certificate is not the broker's")
 		},
 	}}
-	c, err := d.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	token, _ := hex.DecodeString(r.Token)
-	if _, err := c.Write(token); err != nil {
-		_ = c.Close() // nothing was said yet
-		return nil, err
-	}
-	return c, nil
+	return d.DialContext(ctx, "tcp", address)
+}
+
+// keepAlive has the other end asked for a sign of life when nothing is said.
+func keepAlive() net.KeepAliveConfig {
+	return net.KeepAliveConfig{Enable: true, Idle: deadAfter / 3, Interval: deadAfter / 3, Count: 2}
+}
+
+// giveUp has what is said given up when the other end does not take it.
+func giveUp(_, _ string, raw syscall.RawConn) error {
+	return raw.Control(func(fd uintptr) {
+		// Without it the connection is only given up later.
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(deadAfter.Milliseconds()))
+	})
 }

@@ -45,6 +45,10 @@ type Gate struct {
 	handle   func(net.Conn)
 	clock    clock.Clock
 	tasks    sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	unknown map[net.Conn]bool // those that have not shown the token yet
 }
 
 // toShowToken is how long a stranger may take to show that he is none.
@@ -63,7 +67,7 @@ func Listen(ctx context.Context, o Options) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{handle: o.Handle, clock: o.Clock, token: make([]byte, tokenSize)}
+	g := &Gate{handle: o.Handle, clock: o.Clock, token: make([]byte, tokenSize), unknown: map[net.Conn]bool{}}
 	_, _ = rand.Read(g.token) // never fails
 	g.listener = tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}})
 	r := Rendezvous{Certificate: pin, Token: hex.EncodeToString(g.token)}
@@ -81,7 +85,7 @@ func Listen(ctx context.Context, o Options) (*Gate, error) {
 }
 
 func listen(ctx context.Context, o Options) (net.Listener, error) {
-	var lc net.ListenConfig
+	lc := net.ListenConfig{KeepAliveConfig: keepAlive(), Control: giveUp}
 	var err error
 	for port := o.FirstPort; port <= max(o.FirstPort, o.LastPort); port++ {
 		var l net.Listener
@@ -109,8 +113,8 @@ func certificate(now time.Time) (tls.Certificate, string, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, hex.EncodeToString(pin[:]), nil
 }
 
-// addresses are those under which this machine may be reached: its name first,
-// then the addresses of its interfaces, its own among themselves last.
+// addresses are those under which this machine may be reached: those of its
+// interfaces, those that lead only to itself last.
 func addresses(host string, port int) ([]string, error) {
 	p := strconv.Itoa(port)
 	if host != "" {
@@ -173,9 +177,15 @@ func (g *Gate) accept() {
 
 // admit lets in who shows the token.
 func (g *Gate) admit(c net.Conn) {
+	if !g.note(c, true) {
+		return
+	}
 	shown := make([]byte, tokenSize)
 	_ = c.SetDeadline(g.clock().Add(toShowToken))
 	_, err := io.ReadFull(c, shown)
+	if !g.note(c, false) {
+		return
+	}
 	if err != nil || subtle.ConstantTimeCompare(shown, g.token) != 1 {
 		_ = c.Close()
 		return
@@ -184,9 +194,33 @@ func (g *Gate) admit(c net.Conn) {
 	g.handle(c)
 }
 
-// Close ends listening. Connections that were let in are their handlers'.
+// note remembers that a connection is a stranger's, or is not any more. After
+// Close it is closed: false.
+func (g *Gate) note(c net.Conn, stranger bool) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		_ = c.Close()
+		return false
+	}
+	if stranger {
+		g.unknown[c] = true
+	} else {
+		delete(g.unknown, c)
+	}
+	return true
+}
+
+// Close ends listening and returns when all handlers have: connections that were
+// let in are theirs to close.
 func (g *Gate) Close() error {
 	err := g.listener.Close()
+	g.mu.Lock()
+	g.closed = true
+	for c := range g.unknown {
+		_ = c.Close() // without a farewell
+	}
+	g.mu.Unlock()
 	g.tasks.Wait()
 	return err
 }
