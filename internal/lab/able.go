@@ -1,0 +1,30 @@
+package lab
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Able says what this process lacks to make a lab; nil if it lacks nothing.
+func Able() error {
+	var missing []string
+	if os.Geteuid() != 0 {
+		missing = append(missing, "to be root (network namespaces, addresses, cgroups and mounts need it)")
+	}
+	g, err := findGroups("x")
+	if err != nil {
+		missing = append(missing, "cgroups: "+err.Error())
+	} else {
+		for _, c := range []string{"cpu", "cpuset", "memory"} {
+			if !slices.ContainsFunc(g.trees, func(t tree) bool { return slices.Contains(t.has, c) }) {
+				missing = append(missing, "the cgroup controller "+c)
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return errors.New("a lab needs " + strings.Join(missing, "; and "))
+}

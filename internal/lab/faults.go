@@ -1,0 +1,218 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// loadGroup is where busy loops are.
+const loadGroup = "load"
+
+// SetLoad makes a host share its processors with k busy loops: one thread beside
+// them on a host that is bound to one processor gets 1/(k+1) of the host's time.
+func (h *Host) SetLoad(ctx context.Context, k int) error {
+	const most = 100
+	if k < 0 || k > most {
+		return fmt.Errorf("from 0 to %d busy loops, not %d", most, k)
+	}
+	return h.lab.change(ctx, func() error {
+		if err := h.mustRun(); err != nil {
+			return err
+		}
+		if err := h.lab.groups.kill(h.Name, loadGroup); err != nil {
+			return err
+		}
+		for h.Load = 0; h.Load < k; h.Load++ {
+			cmd := h.enter(ctx, entrance{Group: loadGroup, Detach: true}, []string{"/bin/sh", "-c", "while :; do :; done"})
+			cmd.Dir, cmd.Env = "/", []string{"PATH=" + userPath}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				return fmt.Errorf("loading %s: %w: %s", h.Name, err, out)
+			}
+		}
+		return nil
+	})
+}
+
+func (h *Host) mustRun() error {
+	if !h.Up() {
+		return fmt.Errorf("the host %s is down", h.Name)
+	}
+	return nil
+}
+
+// SetSpeed changes how many processors' worth of time a host has.
+func (h *Host) SetSpeed(ctx context.Context, cpus float64) error {
+	if cpus < minCPUs || cpus > maxCPUs {
+		return fmt.Errorf("from %g to %d processors' worth of time, not %g", minCPUs, maxCPUs, cpus)
+	}
+	return h.lab.change(ctx, func() error {
+		if h.Pin >= 0 && cpus > 1 {
+			return fmt.Errorf("the host %s is bound to one processor: it cannot have the time of %g", h.Name, cpus)
+		}
+		h.CPUs = cpus
+		return h.lab.groups.quota(h.Name, cpus)
+	})
+}
+
+// SetRate changes the rate of a host's link.
+func (h *Host) SetRate(ctx context.Context, mbps float64) error {
+	if mbps < 0 || mbps > maxMbps {
+		return fmt.Errorf("from 0 (not limited) to %d Mbit/s, not %g", maxMbps, mbps)
+	}
+	return h.lab.change(ctx, func() error {
+		h.Mbps = mbps
+		if !h.Up() {
+			return nil
+		}
+		w, err := h.lab.wires()
+		if err != nil {
+			return err
+		}
+		defer w.close()
+		in, err := handleOf(h.Init.PID)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		return w.shapeHost(in, h)
+	})
+}
+
+// SetWAN changes what a site's way to the others can do; "" is all sites.
+// Changing the delay loses what is on its way.
+func (l *Lab) SetWAN(ctx context.Context, site string, link Link) error {
+	if link.Mbps < 0 || link.Mbps > maxMbps || link.Delay < 0 || link.Delay > maxDelay {
+		return fmt.Errorf("a link has up to %d Mbit/s and up to %v of delay", maxMbps, maxDelay)
+	}
+	return l.change(ctx, func() error {
+		sites := l.sites()
+		if site != "" {
+			s, err := l.site(site)
+			if err != nil {
+				return err
+			}
+			sites = []*Site{s}
+		}
+		w, err := l.wires()
+		if err != nil {
+			return err
+		}
+		defer w.close()
+		for _, s := range sites {
+			before := s.WAN
+			s.WAN = link
+			if before.Delay != link.Delay {
+				err = w.join(s)
+			} else {
+				err = errors.Join(shape(w.sw, fmt.Sprintf("up%d", s.Index), link.Mbps), shape(w.sw, fmt.Sprintf("core%d", s.Index), link.Mbps))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Cut cuts a host off, or a whole site from the others: what is sent vanishes.
+func (l *Lab) Cut(ctx context.Context, name string) error { return l.connect(ctx, name, false) }
+
+// Join undoes Cut.
+func (l *Lab) Join(ctx context.Context, name string) error { return l.connect(ctx, name, true) }
+
+func (l *Lab) connect(ctx context.Context, name string, on bool) error {
+	return l.change(ctx, func() error {
+		w, err := l.wires()
+		if err != nil {
+			return err
+		}
+		defer w.close()
+		// The lab's head is alone at its site: to cut either is the same.
+		if s, err := l.site(name); err == nil {
+			s.Cut = !on
+			return w.attach(fmt.Sprintf("up%d", s.Index), fmt.Sprintf("site%d", s.Index), on)
+		}
+		h, err := l.Host(name)
+		if err != nil {
+			return fmt.Errorf("the lab %s has neither a site nor a host %q", l.Name, name)
+		}
+		h.Cut = !on
+		if !h.Up() {
+			return nil
+		}
+		s, err := l.site(h.Site)
+		if err != nil {
+			return err
+		}
+		return w.attach(fmt.Sprintf("h%d", h.Index), fmt.Sprintf("site%d", s.Index), on)
+	})
+}
+
+// Freeze makes a host hang: nothing on it goes on, nor answers, but its
+// connections stay.
+func (h *Host) Freeze(ctx context.Context) error { return h.setFrozen(ctx, true) }
+
+// Thaw undoes Freeze.
+func (h *Host) Thaw(ctx context.Context) error { return h.setFrozen(ctx, false) }
+
+func (h *Host) setFrozen(ctx context.Context, frozen bool) error {
+	return h.lab.change(ctx, func() error {
+		if err := h.mustRun(); err != nil {
+			return err
+		}
+		h.Frozen = frozen
+		return h.lab.groups.freeze(h.Name, frozen)
+	})
+}
+
+// Crash ends everything on a host at once.
+func (h *Host) Crash(ctx context.Context) error {
+	return h.lab.change(ctx, func() error {
+		h.Load, h.Frozen, h.Init = 0, false, Process{}
+		return h.lab.groups.kill(h.Name)
+	})
+}
+
+// Boot starts a host again that has crashed, with what its cluster's manager
+// runs on it.
+func (h *Host) Boot(ctx context.Context) error {
+	l := h.lab
+	err := l.change(ctx, func() error {
+		if h.Up() {
+			return fmt.Errorf("the host %s runs already", h.Name)
+		}
+		if err := l.groups.kill(h.Name); err != nil { // its init alone may have been ended
+			return err
+		}
+		return l.boot(h)
+	})
+	if err != nil {
+		return err
+	}
+	for _, c := range l.Clusters {
+		if !slices.Contains(c.All(), h) {
+			continue
+		}
+		if m, err := manager(c.Manager); err != nil {
+			return err
+		} else if m != nil {
+			return m.Boot(ctx, l, c, h)
+		}
+	}
+	return nil
+}
+
+// CPUTime is the processor time that has been used on the host.
+func (h *Host) CPUTime() (time.Duration, error) { return h.lab.groups.usage(h.Name) }
+
+// Processes is how many run on the host, its first one aside.
+func (h *Host) Processes() int {
+	pids, err := h.lab.groups.pids(h.Name)
+	if err != nil {
+		return 0
+	}
+	return max(len(pids)-1, 0)
+}

@@ -1,0 +1,189 @@
+package gridengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/lab/place"
+)
+
+// What is in the cell besides its hosts.
+const (
+	queue = "all.q"
+	pe    = "mpi"
+)
+
+// gidsPerHost is how many jobs a host can tell apart.
+const gidsPerHost = 200
+
+// lay makes the folders and files that sge_qmaster starts from, unless they are
+// there already.
+func (s *Cell) lay(ctx context.Context) (fresh bool, err error) {
+	if _, err := os.Stat(s.file("furnished")); !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if err := os.RemoveAll(s.config.Dir); err != nil { // half of one
+		return false, err
+	}
+	for _, dir := range []string{"default/common", "qmaster/job_scripts", "execd", "setup", "bin", "lib", "utilbin", "tmp"} {
+		if err := os.MkdirAll(s.file(dir), 0o755); err != nil {
+			return false, err
+		}
+	}
+	if err := os.Chmod(s.file("tmp"), os.ModeSticky|0o777); err != nil { // for the folders of jobs
+		return false, err
+	}
+	for name, target := range map[string]string{"util": "/usr/share/gridengine/util",
+		"bin/" + arch: Commands, "lib/" + arch: Commands, "utilbin/" + arch: Commands} {
+		if err := os.Symlink(target, s.file(name)); err != nil {
+			return false, err
+		}
+	}
+	for name, text := range map[string]string{
+		"default/common/bootstrap":    s.bootstrap(),
+		"default/common/act_qmaster":  s.config.Head.Name() + "\n",
+		"default/common/cluster_name": s.config.Name + "\n",
+		"default/common/settings.sh":  s.settings(),
+		"setup/global":                table(s.global()),
+	} {
+		if err := os.WriteFile(s.file(name), []byte(text), 0o644); err != nil {
+			return false, err
+		}
+	}
+	// Without these there is nothing that sge_qmaster could begin with.
+	resources := s.file("util", "resources")
+	for _, step := range [][]string{
+		{"spoolinit", "classic", "libspoolc", s.spool(), "init"},
+		{"spooldefaults", "configuration", s.file("setup", "global")},
+		{"spooldefaults", "complexes", filepath.Join(resources, "centry")},
+		{"spooldefaults", "usersets", filepath.Join(resources, "usersets")},
+		{"spooldefaults", "managers", "root"},
+	} {
+		if _, err := s.Output(ctx, step[0], step[1:]...); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// spool names the folders that the state is kept in.
+func (s *Cell) spool() string { return s.file("default/common") + ";" + s.file("qmaster") }
+
+// bootstrap is what each command and daemon reads first.
+func (s *Cell) bootstrap() string {
+	return table([][2]string{
+		{"admin_user", "root"},
+		{"default_domain", "none"},
+		{"ignore_fqdn", "true"},
+		{"spooling_method", "classic"},
+		{"spooling_lib", "libspoolc"},
+		{"spooling_params", s.spool()},
+		{"binary_path", "/usr/sbin"},
+		{"qmaster_spool_dir", s.file("qmaster")},
+		{"security_mode", "none"},
+		{"listener_threads", "2"},
+		{"worker_threads", "2"},
+		{"scheduler_threads", "1"},
+	})
+}
+
+// settings is what users read into their shells.
+func (s *Cell) settings() string {
+	var b strings.Builder
+	for key, value := range s.Env() {
+		fmt.Fprintf(&b, "%s='%s'; export %s\n", key, value, key)
+	}
+	b.WriteString("PATH=" + Commands + ":$PATH; export PATH\n")
+	return b.String()
+}
+
+// table writes what Grid Engine reads: a name and a value a line.
+func table(rows [][2]string) string {
+	var b strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%-28s %s\n", r[0], r[1])
+	}
+	return b.String()
+}
+
+// gids are the group ids that the jobs of the i-th host get.
+func (s *Cell) gids(i int) string {
+	first := s.config.FirstGID
+	if first == 0 {
+		first = 40000
+	}
+	first += i * gidsPerHost
+	return fmt.Sprintf("%d-%d", first, first+gidsPerHost-1)
+}
+
+// furnish tells a new cell of its hosts, its queue and how fast to be.
+func (s *Cell) furnish(ctx context.Context) error {
+	var names []string
+	for _, n := range s.config.Nodes {
+		names = append(names, n.Name())
+	}
+	all := strings.Join(append([]string{s.config.Head.Name()}, names...), ",")
+	if err := s.qconf(ctx, "-ah", all, "-as", all); err != nil {
+		return err
+	}
+	if err := s.hasten(ctx); err != nil {
+		return err
+	}
+	objects := []struct{ flag, name, text string }{
+		{"-Ap", "pe", table(parallel())},
+		{"-Aq", "queue", table(s.queue(names))},
+	}
+	for i, n := range names {
+		// The name of this file is that of the host it is about.
+		objects = append([]struct{ flag, name, text string }{
+			{"-Ae", "host-" + n, table(host(n))},
+			{"-Aconf", n, table([][2]string{{"gid_range", s.gids(i)}})},
+		}, objects...)
+	}
+	for _, o := range objects {
+		file := s.file("setup", o.name)
+		if err := os.WriteFile(file, []byte(o.text), 0o644); err != nil {
+			return err
+		}
+		if err := s.qconf(ctx, o.flag, file); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(s.file("furnished"), nil, 0o644)
+}
+
+func (s *Cell) qconf(ctx context.Context, args ...string) error {
+	_, err := s.Output(ctx, "qconf", args...)
+	return err
+}
+
+// hasten makes the scheduler look at once when something changes, instead of
+// every quarter of a minute.
+func (s *Cell) hasten(ctx context.Context) error {
+	text, err := s.Output(ctx, "qconf", "-ssconf")
+	if err != nil {
+		return err
+	}
+	faster := map[string]string{"schedule_interval": "0:0:1", "flush_submit_sec": "1", "flush_finish_sec": "1",
+		"job_load_adjustments": "NONE", "load_adjustment_decay_time": "0:0:0", "schedd_job_info": "true"}
+	var rows [][2]string
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if want, ok := faster[key]; ok {
+			value = want
+		}
+		rows = append(rows, [2]string{key, strings.TrimSpace(value)})
+	}
+	file := s.file("setup", "scheduler")
+	if err := os.WriteFile(file, []byte(table(rows)), 0o644); err != nil {
+		return err
+	}
+	return s.qconf(ctx, "-Msconf", file)
+}
+
+var _ place.Place = Node{}

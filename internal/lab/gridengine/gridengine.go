@@ -1,0 +1,252 @@
+// Package gridengine runs a Grid Engine cell inside a lab: it writes the
+// configuration, starts sge_qmaster on one host and an sge_execd on each of the
+// others, finds them again, breaks and mends them when asked, and ends them. The
+// cell decides as fast as Grid Engine can, since a lab is there to be watched.
+// It must not know what jobs run, nor who submits them.
+package gridengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/lab/place"
+)
+
+// Commands is the folder of the programs themselves. Those in /usr/bin are
+// scripts around them that take ten times as long.
+const Commands = "/usr/lib/gridengine"
+
+// Config says what the cell consists of.
+type Config struct {
+	Name  string // of letters and digits
+	Dir   string // for its files, the same on all hosts
+	Head  place.Place
+	Nodes []Node
+	// FirstGID is the first of the group ids by which jobs are told apart, 200
+	// for each host; 0: 40000. Hosts that see each other's processes, and cells
+	// on one host, need their own.
+	FirstGID int
+	Port     int // of sge_qmaster; that of sge_execd is the next; 0: 6444
+}
+
+// Node is a host that runs jobs.
+type Node struct {
+	place.Place
+	CPUs int // slots in the queue
+}
+
+// Cell is a Grid Engine cell, running or not.
+type Cell struct {
+	config Config
+	master place.Daemon
+	nodes  map[string]*place.Daemon
+}
+
+// New is the cell that the configuration describes. It may have been started by
+// another process.
+func New(c Config) *Cell {
+	s := &Cell{config: c, nodes: map[string]*place.Daemon{}}
+	s.master = place.Daemon{At: c.Head, Comm: "sge_qmaster", PidFile: s.file("qmaster", "qmaster.pid"),
+		Argv: s.with("/usr/sbin/sge_qmaster")}
+	for _, n := range c.Nodes {
+		s.nodes[n.Name()] = &place.Daemon{At: n, Comm: "sge_execd", PidFile: s.file("execd", n.Name(), "execd.pid"),
+			Argv: s.with("/usr/sbin/sge_execd")}
+	}
+	return s
+}
+
+// file is one of the files of the cell.
+func (s *Cell) file(names ...string) string {
+	return filepath.Join(append([]string{s.config.Dir}, names...)...)
+}
+
+func (s *Cell) port() int {
+	if s.config.Port != 0 {
+		return s.config.Port
+	}
+	return 6444
+}
+
+// Env is what the commands of users need to find the cell.
+func (s *Cell) Env() map[string]string {
+	return map[string]string{
+		"SGE_ROOT":         s.config.Dir,
+		"SGE_CELL":         "default",
+		"SGE_CLUSTER_NAME": s.config.Name,
+		"SGE_QMASTER_PORT": fmt.Sprint(s.port()),
+		"SGE_EXECD_PORT":   fmt.Sprint(s.port() + 1),
+		"SGE_ARCH":         arch,
+	}
+}
+
+// arch is how Grid Engine calls the machine.
+const arch = "lx-amd64"
+
+// with is a command with the environment that it needs.
+func (s *Cell) with(argv ...string) []string {
+	all := []string{"env"}
+	env := s.Env()
+	for _, key := range slices.Sorted(maps.Keys(env)) {
+		all = append(all, key+"="+env[key])
+	}
+	return append(all, argv...)
+}
+
+// Output runs one of Grid Engine's commands on the head, as root.
+func (s *Cell) Output(ctx context.Context, command string, args ...string) (string, error) {
+	return place.Output(ctx, s.config.Head, s.with(append([]string{filepath.Join(Commands, command)}, args...)...)...)
+}
+
+// Start starts what does not run yet and returns when all hosts take jobs.
+func (s *Cell) Start(ctx context.Context) error {
+	fresh, err := s.lay(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.StartMaster(ctx); err != nil {
+		return err
+	}
+	if fresh {
+		if err := s.furnish(ctx); err != nil {
+			return err
+		}
+	}
+	for _, n := range s.config.Nodes {
+		if err := s.nodes[n.Name()].Start(ctx); err != nil {
+			return err
+		}
+	}
+	return s.Ready(ctx)
+}
+
+// Ready waits until all hosts take jobs.
+func (s *Cell) Ready(ctx context.Context) error {
+	return place.Until(ctx, "the hosts of Grid Engine cell "+s.config.Name, func(ctx context.Context) (bool, error) {
+		out, err := s.Output(ctx, "qstat", "-f")
+		if err != nil {
+			return false, err
+		}
+		ready := 0
+		for line := range strings.Lines(out) {
+			// queue type slots load arch [states]: a host in order has no states.
+			if f := strings.Fields(line); len(f) == 5 && strings.HasPrefix(f[0], queue+"@") && f[4] == arch {
+				ready++
+			}
+		}
+		if ready == len(s.config.Nodes) {
+			return true, nil
+		}
+		return false, errors.New("qstat says: " + strings.ReplaceAll(out, "\n", ", "))
+	})
+}
+
+// StartMaster starts sge_qmaster, with all it knew, and returns when it answers.
+func (s *Cell) StartMaster(ctx context.Context) error {
+	if err := s.master.Start(ctx); err != nil {
+		return err
+	}
+	return place.Until(ctx, "sge_qmaster of "+s.config.Name, func(ctx context.Context) (bool, error) {
+		_, err := s.Output(ctx, "qconf", "-sh")
+		return err == nil, err
+	})
+}
+
+// StopMaster ends sge_qmaster in order. Jobs run on.
+func (s *Cell) StopMaster(ctx context.Context) error { return s.master.Stop(ctx) }
+
+// KillMaster ends sge_qmaster as a crash does. Jobs run on.
+func (s *Cell) KillMaster(ctx context.Context) error { return s.master.Kill(ctx) }
+
+// RestartMaster ends sge_qmaster in order and starts it again.
+func (s *Cell) RestartMaster(ctx context.Context) error {
+	if err := s.StopMaster(ctx); err != nil {
+		return err
+	}
+	return s.StartMaster(ctx)
+}
+
+// KillExecd ends the sge_execd of a host as a crash does. Its jobs run on, and
+// after a while sge_qmaster has heard nothing of the host for too long.
+func (s *Cell) KillExecd(ctx context.Context, node string) error {
+	d, err := s.node(node)
+	if err != nil {
+		return err
+	}
+	return d.Kill(ctx)
+}
+
+// StartExecd starts the sge_execd of a host unless it runs.
+func (s *Cell) StartExecd(ctx context.Context, node string) error {
+	d, err := s.node(node)
+	if err != nil {
+		return err
+	}
+	return d.Start(ctx)
+}
+
+func (s *Cell) node(name string) (*place.Daemon, error) {
+	if d := s.nodes[name]; d != nil {
+		return d, nil
+	}
+	return nil, fmt.Errorf("no host %s in Grid Engine cell %s", name, s.config.Name)
+}
+
+// Down lists the daemons that do not run, such as "sge_execd on n1".
+func (s *Cell) Down(ctx context.Context) ([]string, error) {
+	var down []string
+	for _, d := range s.daemons() {
+		running, err := d.Running(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !running {
+			down = append(down, d.Comm+" on "+d.At.Name())
+		}
+	}
+	return down, nil
+}
+
+// daemons are all of them, the master first.
+func (s *Cell) daemons() []*place.Daemon {
+	all := []*place.Daemon{&s.master}
+	for _, n := range s.config.Nodes {
+		all = append(all, s.nodes[n.Name()])
+	}
+	return all
+}
+
+// jobsPatience is how long jobs that are deleted may take to end.
+const jobsPatience = 10 * time.Second
+
+// deleteAll ends all jobs: they would outlive the daemons. What cannot be ended
+// in time is left.
+func (s *Cell) deleteAll(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, jobsPatience)
+	defer cancel()
+	_ = place.Until(ctx, "the end of all jobs", func(ctx context.Context) (bool, error) {
+		jobs, err := s.Output(ctx, "qstat", "-u", "*")
+		if err != nil || jobs == "" {
+			return err == nil, err
+		}
+		_, err = s.Output(ctx, "qdel", "-u", "*")
+		return false, err
+	})
+}
+
+// Stop deletes all jobs and ends all daemons. Files are left.
+func (s *Cell) Stop(ctx context.Context) error {
+	if running, err := s.master.Running(ctx); err == nil && running {
+		s.deleteAll(ctx)
+	}
+	var errs []error
+	for _, d := range s.daemons() {
+		errs = append(errs, d.Stop(ctx))
+	}
+	return errors.Join(errs...)
+}

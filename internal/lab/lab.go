@@ -1,0 +1,375 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lab is one that was made. Its folder is the file system that all its hosts
+// share; it has the same path inside.
+type Lab struct {
+	Name     string
+	Dir      string
+	File     string // the plan's
+	Users    []User
+	Head     *Host
+	Site     *Site // of the head
+	Clusters []*Cluster
+	Switch   Process  // holds the network namespace of bridges
+	Notes    []string // what this system cannot do, and what a reader of results should know
+
+	groups *groups
+}
+
+// User of a lab.
+type User struct {
+	Name string
+	ID   int // user and group
+	Home string
+}
+
+// Cluster is hosts at one site.
+type Cluster struct {
+	Name    string
+	Manager string
+	Cores   int // of each host, as its manager counts
+	Head    *Host
+	Hosts   []*Host
+	Site    *Site
+}
+
+// Site is a bridge and what connects it to the other sites.
+type Site struct {
+	Name  string
+	Index int
+	WAN   Link // the way to another site is half of its delay and half of the other's
+	Cut   bool
+}
+
+// Host is a host of the lab.
+type Host struct {
+	Name    string
+	Site    string
+	Address netip.Addr
+	Index   int
+	CPUs    float64 // 0: not limited
+	Pin     int     // the processor to which it is bound; -1: to none
+	Mbps    float64
+	Memory  int64
+	Init    Process // zero while the host is down
+	Cut     bool    // from the network
+	Load    int     // busy loops that were put onto it
+	Frozen  bool
+
+	lab *Lab
+}
+
+// Process is one that can be told from a later one of the same number.
+type Process struct {
+	PID   int
+	Start uint64 // clock ticks since the machine was started
+}
+
+// Alive reports whether the process runs.
+func (p Process) Alive() bool { return p.PID > 0 && startOf(p.PID) == p.Start }
+
+// process is the one that has a number now.
+func process(pid int) Process { return Process{pid, startOf(pid)} }
+
+// startOf is when a process was started; 0 if there is none, or it has ended.
+func startOf(pid int) uint64 {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0
+	}
+	// The name, in brackets, may contain anything.
+	rest := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	if len(rest) < 20 || rest[0] == "Z" || rest[0] == "X" {
+		return 0
+	}
+	start, err := strconv.ParseUint(rest[19], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return start
+}
+
+// Base is the folder in which labs have theirs: GODWIT_LABS, or one that
+// ordinary users can look into, as the home folders of a lab's users are there.
+func Base() string {
+	if dir := os.Getenv("GODWIT_LABS"); filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return defaultBase
+}
+
+const defaultBase = "/var/lib/godwit-labs"
+
+// stateFile is in a lab's folder.
+const stateFile = "lab.json"
+
+// ErrNone is that there is no such lab.
+var ErrNone = errors.New("no such lab")
+
+// Open finds a lab that was made.
+func Open(name string) (*Lab, error) {
+	if err := goodName("a lab", name, maxLabName); err != nil {
+		return nil, err
+	}
+	return openDir(filepath.Join(Base(), name))
+}
+
+func openDir(dir string) (*Lab, error) {
+	data, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s", ErrNone, filepath.Base(dir))
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := &Lab{}
+	if err := json.Unmarshal(data, l); err != nil {
+		return nil, fmt.Errorf("reading what is known of the lab %s: %w", filepath.Base(dir), err)
+	}
+	if l.Dir != dir || l.Head == nil || l.Site == nil {
+		return nil, fmt.Errorf("%s is not that of a lab", filepath.Join(dir, stateFile))
+	}
+	if l.groups, err = findGroups(l.Name); err != nil {
+		return nil, err
+	}
+	for h := range l.hosts {
+		h.lab = l
+	}
+	return l, nil
+}
+
+// List is the names of all labs, in order.
+func List() ([]string, error) {
+	entries, err := os.ReadDir(Base())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && goodName("", e.Name(), maxLabName) == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// save writes down what others need to find the lab.
+func (l *Lab) save() error {
+	data, err := json.MarshalIndent(l, "", " ")
+	if err != nil {
+		return err
+	}
+	part := filepath.Join(l.Dir, stateFile+".part")
+	if err := os.WriteFile(part, data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(part, filepath.Join(l.Dir, stateFile))
+}
+
+// change does something to the lab that others may do as well, such as to crash
+// a host: it looks at the newest state, and writes it down afterwards.
+func (l *Lab) change(ctx context.Context, do func() error) error {
+	unlock, err := lockLab(ctx, filepath.Dir(l.Dir), l.Name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	now, err := openDir(l.Dir)
+	if err != nil {
+		return err
+	}
+	l.adopt(now)
+	return errors.Join(do(), l.save())
+}
+
+// adopt takes over what changes in the life of a lab; its hosts stay the same
+// objects for whoever holds them.
+func (l *Lab) adopt(now *Lab) {
+	l.Switch, l.Notes = now.Switch, now.Notes
+	*l.Site = *now.Site
+	for h := range l.hosts {
+		if n, err := now.Host(h.Name); err == nil {
+			*h = *n
+			h.lab = l
+		}
+	}
+	for _, c := range l.Clusters {
+		for _, n := range now.Clusters {
+			if n.Name == c.Name {
+				*c.Site = *n.Site
+			}
+		}
+	}
+}
+
+// lockLab is held by whoever makes, changes or removes a lab.
+func lockLab(ctx context.Context, base, name string) (unlock func(), err error) {
+	if err := os.MkdirAll(base, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(lockPath(base, name), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil && !stillThere(f):
+			_ = f.Close() // who removed the lab removed it
+			return lockLab(ctx, base, name)
+		case err == nil:
+			return func() { _ = f.Close() }, nil
+		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
+			return nil, errors.Join(err, f.Close())
+		case !pause(ctx, 10*time.Millisecond):
+			return nil, errors.Join(ctx.Err(), f.Close())
+		}
+	}
+}
+
+func lockPath(base, name string) string { return filepath.Join(base, "."+name+".lock") }
+
+// stillThere reports whether a file that is open has kept its name.
+func stillThere(f *os.File) bool {
+	is, err1 := f.Stat()
+	there, err2 := os.Stat(f.Name())
+	return err1 == nil && err2 == nil && os.SameFile(is, there)
+}
+
+// pause waits, and reports whether there is still reason to go on.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// hosts goes through all hosts, the lab's head first.
+func (l *Lab) hosts(yield func(*Host) bool) {
+	if l.Head == nil || !yield(l.Head) {
+		return
+	}
+	for _, c := range l.Clusters {
+		for _, h := range c.All() {
+			if !yield(h) {
+				return
+			}
+		}
+	}
+}
+
+// Hosts is all hosts, the lab's head first.
+func (l *Lab) Hosts() []*Host { return slices.Collect(l.hosts) }
+
+// All is the cluster's hosts, its head first if it has one.
+func (c *Cluster) All() []*Host {
+	if c.Head == nil {
+		return c.Hosts
+	}
+	return append([]*Host{c.Head}, c.Hosts...)
+}
+
+// Host finds a host by its name.
+func (l *Lab) Host(name string) (*Host, error) {
+	for h := range l.hosts {
+		if h.Name == name {
+			return h, nil
+		}
+	}
+	return nil, fmt.Errorf("the lab %s has no host %q", l.Name, name)
+}
+
+// Cluster finds a cluster by its name.
+func (l *Lab) Cluster(name string) (*Cluster, error) {
+	for _, c := range l.Clusters {
+		if c.Name == name {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("the lab %s has no cluster %q", l.Name, name)
+}
+
+// User finds a user of the lab.
+func (l *Lab) User(name string) (User, error) {
+	for _, u := range l.Users {
+		if u.Name == name {
+			return u, nil
+		}
+	}
+	return User{}, fmt.Errorf("the lab %s has no user %q", l.Name, name)
+}
+
+// Folder makes a folder that all hosts see, for something that runs on them.
+func (l *Lab) Folder(name string) (string, error) {
+	dir := filepath.Join(l.Dir, "var", name)
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// Lab is the lab to which the host belongs.
+func (h *Host) Lab() *Lab { return h.lab }
+
+// Up reports whether the host runs.
+func (h *Host) Up() bool { return h.Init.Alive() }
+
+// Command runs a program on the host as root. Its environment is that of this
+// process; a folder that is set as its Dir must be there inside the host.
+func (h *Host) Command(ctx context.Context, argv ...string) *exec.Cmd {
+	cmd := h.enter(ctx, entrance{}, argv)
+	cmd.Dir = "/"
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "TMPDIR=") })
+	return cmd
+}
+
+// As runs a program on the host as a user of the lab, or as another that the
+// machine knows, in their home folder and with the environment of a login.
+func (h *Host) As(ctx context.Context, user string, argv ...string) *exec.Cmd {
+	cmd := h.enter(ctx, entrance{User: user}, argv)
+	u, _, err := h.lab.account(user)
+	if err != nil {
+		cmd.Err = err
+		return cmd
+	}
+	cmd.Dir = u.Home
+	cmd.Env = []string{"HOME=" + u.Home, "USER=" + u.Name, "LOGNAME=" + u.Name, "SHELL=/bin/sh", "LANG=C.UTF-8", "PATH=" + userPath}
+	return cmd
+}
+
+const userPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+// Daemon starts a program on the host as root that stays when this process has
+// ended. What it writes goes to a file; it is told from others by a name.
+func (h *Host) Daemon(ctx context.Context, name string, env []string, argv ...string) error {
+	log := filepath.Join(h.lab.Dir, "log", h.Name+"-"+name+".log")
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = out.Close() }() // the daemon has its own
+	cmd := h.enter(ctx, entrance{Detach: true}, argv)
+	cmd.Dir, cmd.Env = "/", append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("starting %s on %s: %w (see %s)", name, h.Name, err, log)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Manager puts something onto the hosts of a cluster: a batch system, or no
+// more than a way to log in. Its daemons run on the cluster's hosts, started
+// with Host.Command or Host.Daemon, and keep their files below Lab.Folder. What
+// it starts needs no care at the end: Down ends all that runs on the hosts.
+type Manager interface {
+	// Start brings the whole cluster up and returns when jobs can be submitted.
+	Start(ctx context.Context, l *Lab, c *Cluster) error
+	// Boot starts the daemons of one host of the cluster that was booted again
+	// after a crash.
+	Boot(ctx context.Context, l *Lab, c *Cluster, h *Host) error
+	// Stop ends it in good order.
+	Stop(ctx context.Context, l *Lab, c *Cluster) error
+	// Settings tell a broker on the lab's head how to reach the cluster as a
+	// user of the lab. Plain machines are several clusters to a broker.
+	Settings(l *Lab, c *Cluster, user string) []Settings
+}
+
+// Settings are those of one cluster in a broker's settings file; the fields are
+// its keys.
+type Settings struct {
+	Name       string            `yaml:"name"`
+	Driver     string            `yaml:"driver"` // local, slurm, gridengine
+	SSH        string            `yaml:"ssh,omitempty"`
+	SSHOptions []string          `yaml:"ssh_options,omitempty,flow"`
+	Dir        string            `yaml:"dir,omitempty"`
+	Partition  string            `yaml:"partition,omitempty"`
+	PE         string            `yaml:"pe,omitempty"`
+	Options    []string          `yaml:"options,omitempty,flow"`
+	Slots      int               `yaml:"slots,omitempty"`
+	Time       string            `yaml:"time,omitempty"`
+	Poll       string            `yaml:"poll,omitempty"`
+	Env        map[string]string `yaml:"env,omitempty"`
+	Commands   string            `yaml:"commands,omitempty"`
+}
+
+var registry = struct {
+	sync.Mutex
+	managers map[string]Manager
+}{managers: map[string]Manager{}}
+
+// Register makes a manager known under the name that plans use; the command
+// line registers those there are. Under None it is what plain machines get.
+func Register(name string, m Manager) {
+	registry.Lock()
+	defer registry.Unlock()
+	registry.managers[name] = m
+}
+
+// manager finds the one of a cluster; nil for plain machines as long as nobody
+// registered anything for them.
+func manager(name string) (Manager, error) {
+	registry.Lock()
+	defer registry.Unlock()
+	m, ok := registry.managers[name]
+	if !ok && name != None {
+		known := append(slices.Sorted(maps.Keys(registry.managers)), None)
+		return nil, fmt.Errorf("there is no manager %q; there are %s", name, strings.Join(slices.Compact(known), ", "))
+	}
+	return m, nil
+}

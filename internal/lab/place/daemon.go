@@ -1,0 +1,105 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Daemon is a program that goes into the background by itself and keeps its
+// process id in a file.
+type Daemon struct {
+	At      Place
+	Argv    []string
+	PidFile string // as seen in its place
+	Comm    string // its name in the process table
+}
+
+// patience is how long a daemon may take to end before it is killed.
+const patience = 10 * time.Second
+
+// Start starts the daemon unless it runs. It may not be ready yet.
+func (d *Daemon) Start(ctx context.Context) error {
+	if running, err := d.Running(ctx); running || err != nil {
+		return err
+	}
+	// A daemon may keep what it was given open: files do not care.
+	said, err := os.CreateTemp("", "godwit-daemon")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(said.Name()); _ = said.Close() }()
+	cmd := d.At.Command(ctx, d.Argv...)
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Run(); err != nil {
+		text, _ := os.ReadFile(said.Name())
+		return complaint(d.At, d.Argv, err, string(text))
+	}
+	return nil
+}
+
+// find sets p to the id of the process if it is the one that is meant, and not
+// a dead one that nobody has fetched.
+const find = `p=$(cat "$1") && [ -n "$p" ] && read -r c <"/proc/$p/comm" && [ "$c" = "$2" ] && [ -e "/proc/$p/exe" ] || exit 1`
+
+// Running says whether the daemon runs.
+func (d *Daemon) Running(ctx context.Context) (bool, error) {
+	err := d.shell(ctx, find).Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Signal sends the daemon a signal, such as "KILL". It is no error if it does
+// not run.
+func (d *Daemon) Signal(ctx context.Context, signal string) error {
+	out, err := d.shell(ctx, find+`; kill -s "$3" "$p"`, signal).CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	if running, ask := d.Running(ctx); !running && ask == nil {
+		return nil
+	}
+	return complaint(d.At, []string{"kill"}, err, string(out))
+}
+
+// Kill ends the daemon as a crash does and returns when it is gone.
+func (d *Daemon) Kill(ctx context.Context) error {
+	if err := d.Signal(ctx, "KILL"); err != nil {
+		return err
+	}
+	return d.gone(ctx)
+}
+
+// Stop ends the daemon and returns when it is gone.
+func (d *Daemon) Stop(ctx context.Context) error {
+	if err := d.Signal(ctx, "TERM"); err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if d.gone(waiting) == nil {
+		return nil
+	}
+	return d.Kill(ctx)
+}
+
+// gone waits until the daemon does not run.
+func (d *Daemon) gone(ctx context.Context) error {
+	return Until(ctx, fmt.Sprintf("the end of %s on %s", d.Comm, d.At.Name()), func(ctx context.Context) (bool, error) {
+		running, err := d.Running(ctx)
+		return !running && err == nil, err
+	})
+}
+
+// shell runs a few lines of ours about the daemon in its place.
+func (d *Daemon) shell(ctx context.Context, lines string, more ...string) *exec.Cmd {
+	argv := append([]string{"sh", "-c", strings.TrimSpace(lines), "sh", d.PidFile, d.Comm}, more...)
+	return d.At.Command(ctx, argv...)
+}

@@ -1,0 +1,224 @@
+// Package slurm runs a Slurm cluster inside a lab: it writes the configuration,
+// starts slurmctld on one host and a slurmd on each of the others, finds them
+// again, breaks and mends them when asked, and ends them. The cluster decides as
+// fast as Slurm can, since a lab is there to be watched. It must not know what
+// jobs run, nor who submits them.
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/lab/place"
+)
+
+// Config says what the cluster consists of.
+type Config struct {
+	Name  string // of letters and digits
+	Dir   string // for its files, the same on all hosts
+	Head  place.Place
+	Nodes []Node
+	Munge string // socket of the munged that all hosts reach
+	Port  int    // of slurmctld; 0: Slurm's own. Two clusters with one head need two
+	// NodeTimeout is after how many seconds of silence a node is called down;
+	// 0: 15. Slow machines are silent at times.
+	NodeTimeout int
+	More        []string // further lines for slurm.conf, which win over ours
+}
+
+// Node is a host that runs jobs.
+type Node struct {
+	place.Place
+	CPUs   int
+	Memory int // in MB; 0: 2000
+}
+
+// Cluster is a Slurm cluster, running or not.
+type Cluster struct {
+	config     Config
+	controller place.Daemon
+	nodes      map[string]*place.Daemon
+}
+
+// New is the cluster that the configuration describes. It may have been started
+// by another process.
+func New(c Config) *Cluster {
+	s := &Cluster{config: c, nodes: map[string]*place.Daemon{}}
+	conf := "SLURM_CONF=" + s.file("slurm.conf")
+	s.controller = place.Daemon{At: c.Head, Comm: "slurmctld", PidFile: s.file("slurmctld.pid"),
+		Argv: []string{"env", conf, "slurmctld"}}
+	for _, n := range c.Nodes {
+		s.nodes[n.Name()] = &place.Daemon{At: n, Comm: "slurmd", PidFile: s.file("slurmd-" + n.Name() + ".pid"),
+			Argv: []string{"env", conf, "slurmd", "-N", n.Name()}}
+	}
+	return s
+}
+
+// file is one of the files of the cluster.
+func (s *Cluster) file(name string) string { return filepath.Join(s.config.Dir, name) }
+
+// Env is what the commands of users need to find the cluster.
+func (s *Cluster) Env() map[string]string {
+	return map[string]string{"SLURM_CONF": s.file("slurm.conf")}
+}
+
+// Output runs one of Slurm's commands on the head, as root.
+func (s *Cluster) Output(ctx context.Context, argv ...string) (string, error) {
+	return place.Output(ctx, s.config.Head, append([]string{"env", "SLURM_CONF=" + s.file("slurm.conf")}, argv...)...)
+}
+
+// Start starts what does not run yet and returns when all nodes take jobs.
+func (s *Cluster) Start(ctx context.Context) error {
+	if err := s.writeConfig(); err != nil {
+		return err
+	}
+	if err := s.StartController(ctx); err != nil {
+		return err
+	}
+	for _, n := range s.config.Nodes {
+		if err := s.nodes[n.Name()].Start(ctx); err != nil {
+			return err
+		}
+	}
+	return s.Ready(ctx)
+}
+
+// Ready waits until all nodes take jobs.
+func (s *Cluster) Ready(ctx context.Context) error {
+	return place.Until(ctx, "the nodes of Slurm cluster "+s.config.Name, func(ctx context.Context) (bool, error) {
+		out, err := s.Output(ctx, "sinfo", "-h", "-N", "-o", "%N %t")
+		if err != nil {
+			return false, err
+		}
+		up := map[string]bool{}
+		for line := range strings.Lines(out) {
+			if f := strings.Fields(line); len(f) == 2 && usable(f[1]) {
+				up[f[0]] = true
+			}
+		}
+		if len(up) == len(s.config.Nodes) {
+			return true, nil
+		}
+		return false, errors.New("sinfo says: " + strings.ReplaceAll(out, "\n", ", "))
+	})
+}
+
+// usable says whether a node in this state, as sinfo writes it, runs jobs now
+// or will when it is free.
+func usable(state string) bool {
+	switch state {
+	case "idle", "alloc", "mix", "comp":
+		return true
+	}
+	return false // also those with a mark: "idle*" does not answer
+}
+
+// StartController starts slurmctld, with all it knew, and returns when it
+// answers.
+func (s *Cluster) StartController(ctx context.Context) error {
+	if err := s.controller.Start(ctx); err != nil {
+		return err
+	}
+	return place.Until(ctx, "slurmctld of "+s.config.Name, func(ctx context.Context) (bool, error) {
+		_, err := s.Output(ctx, "scontrol", "ping")
+		return err == nil, err
+	})
+}
+
+// StopController ends slurmctld in order. Jobs run on.
+func (s *Cluster) StopController(ctx context.Context) error { return s.controller.Stop(ctx) }
+
+// KillController ends slurmctld as a crash does. Jobs run on.
+func (s *Cluster) KillController(ctx context.Context) error { return s.controller.Kill(ctx) }
+
+// RestartController ends slurmctld in order and starts it again.
+func (s *Cluster) RestartController(ctx context.Context) error {
+	if err := s.StopController(ctx); err != nil {
+		return err
+	}
+	return s.StartController(ctx)
+}
+
+// KillNodeDaemon ends the slurmd of a node as a crash does. Its jobs run on, and
+// after a while slurmctld calls the node down.
+func (s *Cluster) KillNodeDaemon(ctx context.Context, node string) error {
+	d, err := s.node(node)
+	if err != nil {
+		return err
+	}
+	return d.Kill(ctx)
+}
+
+// StartNodeDaemon starts the slurmd of a node unless it runs.
+func (s *Cluster) StartNodeDaemon(ctx context.Context, node string) error {
+	d, err := s.node(node)
+	if err != nil {
+		return err
+	}
+	return d.Start(ctx)
+}
+
+func (s *Cluster) node(name string) (*place.Daemon, error) {
+	if d := s.nodes[name]; d != nil {
+		return d, nil
+	}
+	return nil, fmt.Errorf("no node %s in Slurm cluster %s", name, s.config.Name)
+}
+
+// Down lists the daemons that do not run, such as "slurmd on n1".
+func (s *Cluster) Down(ctx context.Context) ([]string, error) {
+	var down []string
+	for _, d := range s.daemons() {
+		running, err := d.Running(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !running {
+			down = append(down, d.Comm+" on "+d.At.Name())
+		}
+	}
+	return down, nil
+}
+
+// daemons are all of them, the controller first.
+func (s *Cluster) daemons() []*place.Daemon {
+	all := []*place.Daemon{&s.controller}
+	for _, n := range s.config.Nodes {
+		all = append(all, s.nodes[n.Name()])
+	}
+	return all
+}
+
+// jobsPatience is how long jobs that are cancelled may take to end.
+const jobsPatience = 10 * time.Second
+
+// cancelAll ends all jobs: they would outlive the daemons. What cannot be ended
+// in time is left.
+func (s *Cluster) cancelAll(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, jobsPatience)
+	defer cancel()
+	_ = place.Until(ctx, "the end of all jobs", func(ctx context.Context) (bool, error) {
+		jobs, err := s.Output(ctx, "squeue", "-h", "-o", "%A")
+		if err != nil || jobs == "" {
+			return err == nil, err
+		}
+		_, err = s.Output(ctx, append([]string{"scancel"}, strings.Fields(jobs)...)...)
+		return false, err
+	})
+}
+
+// Stop cancels all jobs and ends all daemons. Files are left.
+func (s *Cluster) Stop(ctx context.Context) error {
+	if running, err := s.controller.Running(ctx); err == nil && running {
+		s.cancelAll(ctx)
+	}
+	var errs []error
+	for _, d := range s.daemons() {
+		errs = append(errs, d.Stop(ctx))
+	}
+	return errors.Join(errs...)
+}
