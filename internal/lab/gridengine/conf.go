@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-
-	"github.com/godwit-hpc/godwit/internal/lab/place"
 )
 
 // What is in the cell besides its hosts.
@@ -95,8 +95,9 @@ func (s *Cell) bootstrap() string {
 // settings is what users read into their shells.
 func (s *Cell) settings() string {
 	var b strings.Builder
-	for key, value := range s.Env() {
-		fmt.Fprintf(&b, "%s='%s'; export %s\n", key, value, key)
+	env := s.Env()
+	for _, key := range slices.Sorted(maps.Keys(env)) {
+		fmt.Fprintf(&b, "%s='%s'; export %s\n", key, env[key], key)
 	}
 	b.WriteString("PATH=" + Commands + ":$PATH; export PATH\n")
 	return b.String()
@@ -185,5 +186,3 @@ func (s *Cell) hasten(ctx context.Context) error {
 	}
 	return s.qconf(ctx, "-Msconf", file)
 }
-
-var _ place.Place = Node{}
