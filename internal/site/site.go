@@ -10,7 +10,9 @@ import (
 	"log/slog"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/batch"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
+	"github.com/godwit-hpc/godwit/internal/driver/slurm"
 )
 
 // Around is what a driver finds where it runs.
@@ -32,8 +34,20 @@ type Driver interface {
 func Open(s *driver.Settings, a Around) (Driver, error) {
 	switch s.Kind {
 	case "local":
-		return local.New(local.Options{Cluster: s.Cluster, Dir: s.Dir, Agent: a.Agent, CPUs: s.CPUs, Slots: s.Slots,
+		return local.New(local.Options{Cluster: s.Cluster, Dir: s.Dir, Agent: a.Agent, Broker: a.Broker, CPUs: s.CPUs, Slots: s.Slots,
 			Quota: s.Quota, Memory: s.Memory, Nice: s.Nice, Sample: s.Sample, Log: a.Log})
+	case "slurm":
+		return batch.New(batchOptions(s, a), slurm.New(slurm.Options{Commands: s.Commands, Env: s.Env,
+			Partition: s.Partition, Options: s.Options, Log: a.Log}))
 	}
 	return nil, fmt.Errorf("cluster %s: there is no driver %q", s.Cluster, s.Kind)
+}
+
+// batchOptions are those of a cluster with a manager of its own.
+func batchOptions(s *driver.Settings, a Around) batch.Options {
+	o := batch.Options{Cluster: s.Cluster, Dir: s.Dir, Broker: a.Broker, Poll: s.Poll, Time: s.Time, Log: a.Log}
+	if len(a.Agent) > 0 {
+		o.Agent = a.Agent[0]
+	}
+	return o
 }

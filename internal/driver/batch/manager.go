@@ -19,14 +19,15 @@ import (
 // from several goroutines.
 type Manager interface {
 	// Submit hands a script to the manager and returns the manager's name for the
-	// job. An error that wraps driver.ErrRefused is final; any other may pass: it
-	// is not known then whether the job was taken.
+	// job. An error that wraps driver.ErrRefused is final; any other may pass. With
+	// one that wraps driver.ErrAway the job was certainly not taken; with any other
+	// that is not known.
 	Submit(ctx context.Context, r *Request) (id string, err error)
 	// Queue lists all jobs of this user that wait or run and whose name begins
 	// with prefix: one call of the manager, however many there are.
 	Queue(ctx context.Context, prefix string) ([]Entry, error)
 	// Ended says how jobs ended that have left the queue. Those that the manager
-	// has forgotten are missing.
+	// has forgotten, or that have not ended, are missing.
 	Ended(ctx context.Context, ids []string) (map[string]Ending, error)
 	// Cancel ends jobs. Those that are over, or unknown, are no error.
 	Cancel(ctx context.Context, ids []string) error

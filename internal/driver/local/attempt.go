@@ -2,12 +2,12 @@ package local
 
 import (
 	"fmt"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 )
 
 // attempt is what we know of one attempt. mu is held while something is done
@@ -66,7 +66,7 @@ func (d *Driver) attempt(id driver.ID, make bool) *attempt {
 	defer d.mu.Unlock()
 	a := d.attempts[id]
 	if a == nil && make && !d.closed {
-		a = &attempt{id: id, dir: d.path(folderName(id))}
+		a = &attempt{id: id, dir: d.folders.Path(id)}
 		d.attempts[id] = a
 	}
 	return a
@@ -149,19 +149,19 @@ func (d *Driver) gone(a *attempt, p *process) {
 	if a.released || d.isClosed() {
 		return
 	}
-	if exists(filepath.Join(a.dir, knownFile)) {
+	if attemptdir.Has(a.dir, attemptdir.KnownFile) {
 		a.clean, a.failures = true, 0
 		return
 	}
 	status, known := p.end()
 	if known && status.Exited() && status.ExitStatus() == 0 {
-		if holder := lockHolder(a.dir); holder == p.pid {
+		if holder := attemptdir.Holder(a.dir); holder == p.pid {
 			a.clean, a.failures = true, 0
 			return
 		}
 		if other, err := d.agentAt(a); err == nil && other != nil {
 			d.watch(a, other)
-		} else if exists(filepath.Join(a.dir, lockFile)) {
+		} else if attemptdir.Has(a.dir, attemptdir.LockFile) {
 			a.clean = false // the one that it gave way to is dead by now
 			d.replace(a, p, fmt.Sprintf("agent %d gave way to one that died", p.pid))
 		}
@@ -177,7 +177,7 @@ func (d *Driver) gone(a *attempt, p *process) {
 // replace starts another agent, after a pause if those before died young. a.mu
 // is held.
 func (d *Driver) replace(a *attempt, dead *process, what string) {
-	if !exists(filepath.Join(a.dir, attemptFile)) {
+	if !attemptdir.Has(a.dir, attemptdir.AttemptFile) {
 		return // somebody removed the folder: there is nothing to tell
 	}
 	if dead != nil && d.clock.Since(dead.since) >= oldAge {

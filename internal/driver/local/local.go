@@ -20,6 +20,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/local/load"
 )
 
@@ -28,6 +29,7 @@ type Options struct {
 	Cluster string   // its name
 	Dir     string   // holds the folders of its attempts; made if it is missing; this cluster's alone
 	Agent   []string // command of an agent, to which the folder is added; nil: this program with the word agent
+	Broker  string   // where agents find the broker; "": as their attempts say
 
 	CPUs   []int   // this cluster's; nil: all that this process may use
 	Slots  int     // processors it offers; 0: as many as CPUs. With more than CPUs, attempts share all of them
@@ -47,7 +49,7 @@ type Options struct {
 
 // ErrReleased is what Start returns for an attempt that was released: it never
 // runs again.
-var ErrReleased = errors.New("the attempt was released")
+var ErrReleased = attemptdir.ErrReleased
 
 // Driver runs attempts on this machine. It may be used by several goroutines.
 type Driver struct {
@@ -60,14 +62,14 @@ type Driver struct {
 	meter *load.Meter
 	notes []string
 
+	folders *attemptdir.Folders
+
 	mu       sync.Mutex
 	attempts map[driver.ID]*attempt
 	closed   bool
-	released *register
 
 	spent   atomic.Int64  // nanoseconds of CPU time of agents that ended
 	closing chan struct{} // closed by Close
-	trash   chan string   // folders to remove
 	tasks   sync.WaitGroup
 }
 
@@ -78,7 +80,7 @@ var _ driver.Driver = (*Driver)(nil)
 // something, another is started to tell.
 func New(o Options) (*Driver, error) {
 	d := &Driver{opt: o, clock: o.Clock, log: o.Log, attempts: make(map[driver.ID]*attempt),
-		closing: make(chan struct{}), trash: make(chan string, 1024)}
+		closing: make(chan struct{})}
 	if err := d.complete(); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", o.Cluster, err)
 	}
@@ -87,14 +89,13 @@ func New(o Options) (*Driver, error) {
 		return nil, err
 	}
 	d.null = null
-	if err := d.settle(); err != nil {
+	if d.folders, err = attemptdir.Open(d.opt.Dir, d.clock, d.log); err != nil {
 		_ = null.Close() // nothing was written
 		return nil, fmt.Errorf("cluster %s: %w", o.Cluster, err)
 	}
 	d.owner, d.notes = newGroups(&d.opt)
 	d.meter = load.NewMeter(load.Config{CPUs: d.opt.CPUs, Nice: d.opt.Nice, Quota: d.opt.Quota, Every: d.opt.Sample,
 		Own: d.own, Spent: func() time.Duration { return time.Duration(d.spent.Load()) }, Clock: d.clock})
-	d.tasks.Go(d.sweep)
 	if err := d.takeOver(); err != nil {
 		_ = d.Close()
 		return nil, err
@@ -145,19 +146,6 @@ func (d *Driver) complete() error {
 	return err
 }
 
-// settle makes what stands beside the attempts' folders.
-func (d *Driver) settle() error {
-	if err := os.MkdirAll(d.path(trashDir), 0o700); err != nil {
-		return err
-	}
-	if err := touch(d.path(rampart)); err != nil {
-		return err
-	}
-	var err error
-	d.released, err = openRegister(d.path(goneFile), d.clock())
-	return err
-}
-
 // agentCommand is how agents are called. By default it is the very program that
 // runs here, also after its file was replaced: broker and agent then speak the
 // same language.
@@ -191,11 +179,9 @@ func (d *Driver) Close() error {
 	d.mu.Unlock()
 	d.meter.Close()
 	d.tasks.Wait()
-	return errors.Join(d.null.Close(), d.released.close())
+	return errors.Join(d.null.Close(), d.folders.Close())
 }
 
 // Notes says what of the options this machine does not allow, one line each
 // for the user.
 func (d *Driver) Notes() []string { return slices.Clone(d.notes) }
-
-func (d *Driver) path(name string) string { return filepath.Join(d.opt.Dir, name) }

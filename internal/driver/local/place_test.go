@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/cgroup"
 	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 )
 
@@ -51,7 +51,7 @@ func TestAnAttemptIsToldItsCPUsNicenessAndCgroup(t *testing.T) {
 	if err := d.Start(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	got, err := readAttempt(w.folder(a))
+	got, err := attemptdir.Read(w.folder(a))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestAProgramRunsOnItsCPUsInItsCgroup(t *testing.T) {
 			t.Errorf("on CPU %d: %s", cpu, notes)
 		}
 		g, _ := newGroups(&w.opt)
-		if can := cgroup.Available(); can.Any() != strings.Contains(notes, "godwit-"+g.prefix+folderName(idOf(a))) {
+		if can := cgroup.Available(); can.Any() != strings.Contains(notes, "godwit-"+g.prefix+attemptdir.Name(idOf(a))) {
 			t.Errorf("%+v can be had, and the program was in %s", can, notes)
 		}
 	}
@@ -134,19 +134,4 @@ func TestWhatIsNotAllowedIsSaid(t *testing.T) {
 	if _, err := New(Options{Cluster: "c", Dir: t.TempDir(), Agent: []string{"/nonexistent/agent"}}); err == nil {
 		t.Error("an agent that is not there is accepted")
 	}
-}
-
-func FuzzFolderName(f *testing.F) {
-	for _, s := range []string{"1.1", "17.3", "0.1", "01.1", "1.1.1", "gone", "-1.2", "9223372036854775807.2147483647", "1.2147483648"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		id, ok := parseFolderName(s)
-		if ok && (folderName(id) != s || id.Job <= 0 || id.Epoch <= 0 || filepath.Base(s) != s) {
-			t.Errorf("%q is read as %+v", s, id)
-		}
-		if back, ok := parseFolderName(folderName(driver.ID{Job: 5, Epoch: id.Epoch})); ok && back.Job != 5 {
-			t.Errorf("%+v", back)
-		}
-	})
 }

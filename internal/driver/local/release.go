@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/local/ptable"
 	"github.com/godwit-hpc/godwit/internal/proctree"
 )
@@ -40,12 +40,12 @@ func (d *Driver) release(ctx context.Context, id driver.ID) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.released = true // no agent is started any more, whatever happens below
-	if exists(a.dir) {
+	if attemptdir.Has(a.dir) {
 		if err := d.end(ctx, a); err != nil {
 			return err
 		}
 	} else {
-		d.remember(id)
+		d.folders.Remember(id)
 	}
 	d.mu.Lock()
 	delete(d.attempts, id)
@@ -56,7 +56,7 @@ func (d *Driver) release(ctx context.Context, id driver.ID) error {
 // end ends what runs on an attempt's folder and puts the folder away.
 func (d *Driver) end(ctx context.Context, a *attempt) error {
 	// On a full disk there is no fence: the lock and the end of the folder will do.
-	if err := fence(a.dir, d.path(rampart)); err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+	if err := d.folders.Fence(a.id); err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
 	}
 	lock, err := d.stopAgent(ctx, a)
@@ -74,15 +74,15 @@ func (d *Driver) end(ctx context.Context, a *attempt) error {
 			return err
 		}
 	}
-	d.remember(a.id)
-	return d.putAway(a.dir)
+	d.folders.Remember(a.id)
+	return d.folders.PutAway(a.id)
 }
 
 // over says that no process but the agent's can be left: an agent that ended
 // well, or that has told everything, leaves nothing behind, and one that started
 // nothing has nothing to leave.
 func (a *attempt) over() bool {
-	return a.clean || exists(filepath.Join(a.dir, knownFile)) || !exists(filepath.Join(a.dir, startedFile))
+	return a.clean || attemptdir.Has(a.dir, attemptdir.KnownFile) || !attemptdir.Has(a.dir, attemptdir.StartedFile)
 }
 
 // leaving is how long an agent that has nothing more to do may take to leave.
@@ -90,7 +90,7 @@ const leaving = 2 * time.Second
 
 // stopAgent ends the agent if one lives and returns the lock, held.
 func (d *Driver) stopAgent(ctx context.Context, a *attempt) (*os.File, error) {
-	if p := a.running(); p != nil && exists(filepath.Join(a.dir, knownFile)) {
+	if p := a.running(); p != nil && attemptdir.Has(a.dir, attemptdir.KnownFile) {
 		select {
 		case <-p.done:
 		case <-time.After(leaving):
@@ -105,12 +105,12 @@ func (d *Driver) stopAgent(ctx context.Context, a *attempt) (*os.File, error) {
 	}
 	const between = 5 * time.Millisecond
 	for {
-		lock, err := takeLock(a.dir)
+		lock, err := attemptdir.TakeLock(a.dir)
 		if lock != nil || err != nil {
 			return lock, err
 		}
 		// One that we do not know: of a driver before us, and only now up.
-		if p := agentOn(a.dir, lockHolder(a.dir), d.clock()); p != nil {
+		if p := agentOn(a.dir, attemptdir.Holder(a.dir), d.clock()); p != nil {
 			go func() { _ = p.wait(ctx.Done()) }()
 			err := d.kill(ctx, a, p)
 			p.forget()
@@ -151,68 +151,17 @@ func (d *Driver) groupOf(a *attempt) group {
 	if a.group != nil {
 		return a.group
 	}
-	w, err := readAttempt(a.dir)
+	w, err := attemptdir.Read(a.dir)
 	if err != nil {
 		return nil // nothing can have been started
 	}
 	return d.owner.open(w.Cgroup)
 }
 
-// putAway takes the folder out of sight; it is removed in passing.
-func (d *Driver) putAway(dir string) error {
-	trash := filepath.Join(d.path(trashDir), filepath.Base(dir))
-	if err := os.Rename(dir, trash); err != nil {
-		return err
-	}
-	select {
-	case d.trash <- trash:
-	default: // it is overwhelmed, or will be looked through at the next start
-		return removeTree(trash)
-	}
-	return nil
-}
-
-// sweep removes what was put away.
-func (d *Driver) sweep() {
-	for {
-		select {
-		case dir := <-d.trash:
-			d.remove(dir)
-		case <-d.closing:
-			for {
-				select {
-				case dir := <-d.trash:
-					d.remove(dir)
-				default:
-					return
-				}
-			}
-		}
-	}
-}
-
-func (d *Driver) remove(dir string) {
-	if err := removeTree(dir); err != nil {
-		d.log.Warn("a folder cannot be removed", "dir", dir, "err", err)
-	}
-}
-
-// tidy removes what an earlier driver left half removed.
-func (d *Driver) tidy() error {
-	trash, err := os.ReadDir(d.path(trashDir))
-	for _, e := range trash {
-		d.remove(filepath.Join(d.path(trashDir), e.Name()))
-	}
-	if err := d.owner.tidy(func(name string) bool { return exists(d.path(name)) }); err != nil {
+// tidy removes cgroups that an earlier driver left.
+func (d *Driver) tidy() {
+	if err := d.owner.tidy(func(name string) bool { return attemptdir.Has(d.opt.Dir, name) }); err != nil {
 		d.log.Warn("cgroups cannot be removed", "cluster", d.opt.Cluster, "err", err)
-	}
-	return err
-}
-
-// remember notes that the attempt is never to be started again.
-func (d *Driver) remember(id driver.ID) {
-	if err := d.released.add(id, d.clock()); err != nil {
-		d.log.Warn("a release cannot be written down", "job", id.Job, "epoch", id.Epoch, "err", err)
 	}
 }
 
@@ -263,7 +212,7 @@ func (d *Driver) killBelow(ctx context.Context, a *attempt, agent *process) erro
 
 // killLeftovers ends every process that carries the attempt's mark.
 func (d *Driver) killLeftovers(ctx context.Context, a *attempt) error {
-	w, err := readAttempt(a.dir)
+	w, err := attemptdir.Read(a.dir)
 	if err != nil || w.Mark == "" {
 		return err
 	}

@@ -1,19 +1,17 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 )
 
 // errClosed is what a closed driver answers.
@@ -41,13 +39,13 @@ func (d *Driver) start(ctx context.Context, id driver.ID, w *wire.Attempt) error
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.released || d.released.has(id) || exists(filepath.Join(a.dir, fenceFile)) {
+	if a.released || d.folders.Released(id) || attemptdir.Has(a.dir, attemptdir.FenceFile) {
 		return ErrReleased
 	}
 	if a.running() != nil {
 		return nil
 	}
-	if exists(a.dir) {
+	if attemptdir.Has(a.dir) {
 		found, err := d.agentAt(a)
 		if err != nil {
 			return err
@@ -75,7 +73,10 @@ func (d *Driver) furnish(a *attempt, w *wire.Attempt) error {
 	if whole.Nice == 0 {
 		whole.Nice = d.opt.Nice
 	}
-	g, err := d.owner.create(folderName(a.id), &whole)
+	if d.opt.Broker != "" {
+		whole.Broker = d.opt.Broker
+	}
+	g, err := d.owner.create(attemptdir.Name(a.id), &whole)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (d *Driver) furnish(a *attempt, w *wire.Attempt) error {
 	if g != nil {
 		whole.Cgroup = g.String()
 	}
-	if err := prepare(a.dir, &whole); err != nil {
+	if _, err := attemptdir.Prepare(a.dir, &whole); err != nil {
 		return err
 	}
 	a.keep(&whole, g)
@@ -95,13 +96,13 @@ func (d *Driver) agentAt(a *attempt) (*process, error) {
 	// One that holds the lock and has not yet written its number is waited for.
 	const tries, between = 200, 5 * time.Millisecond
 	for range tries {
-		if p := agentOn(a.dir, lockHolder(a.dir), d.clock()); p != nil {
+		if p := agentOn(a.dir, attemptdir.Holder(a.dir), d.clock()); p != nil {
 			return p, nil
 		}
-		if !exists(filepath.Join(a.dir, lockFile)) {
+		if !attemptdir.Has(a.dir, attemptdir.LockFile) {
 			return nil, nil
 		}
-		lock, err := takeLock(a.dir)
+		lock, err := attemptdir.TakeLock(a.dir)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil, nil
@@ -113,12 +114,12 @@ func (d *Driver) agentAt(a *attempt) (*process, error) {
 		}
 		time.Sleep(between)
 	}
-	return nil, fmt.Errorf("%s is locked by a process that is no agent", filepath.Join(a.dir, lockFile))
+	return nil, fmt.Errorf("%s is locked by a process that is no agent", filepath.Join(a.dir, attemptdir.LockFile))
 }
 
 // Find lists the attempts' folders.
 func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
-	ids, err := d.folders()
+	ids, err := d.folders.IDs()
 	if err != nil {
 		return nil, fmt.Errorf("find the attempts on %s: %w", d.opt.Cluster, err)
 	}
@@ -133,7 +134,7 @@ func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
 		}
 		alive := a.running() != nil
 		if !alive {
-			if p := agentOn(a.dir, lockHolder(a.dir), d.clock()); p != nil {
+			if p := agentOn(a.dir, attemptdir.Holder(a.dir), d.clock()); p != nil {
 				p.forget()
 				alive = true
 			}
@@ -143,31 +144,11 @@ func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
 	return found, nil
 }
 
-// folders are the attempts that have a folder, in order.
-func (d *Driver) folders() ([]driver.ID, error) {
-	entries, err := os.ReadDir(d.opt.Dir)
-	if err != nil {
-		return nil, err
-	}
-	var ids []driver.ID
-	for _, e := range entries {
-		if id, ok := parseFolderName(e.Name()); ok && e.IsDir() {
-			ids = append(ids, id)
-		}
-	}
-	slices.SortFunc(ids, func(a, b driver.ID) int {
-		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Epoch, b.Epoch))
-	})
-	return ids, nil
-}
-
 // takeOver watches the agents of a driver before us and replaces those that
 // died meanwhile. An attempt of which nothing was started yet waits for Start.
 func (d *Driver) takeOver() error {
-	if err := d.tidy(); err != nil {
-		return err
-	}
-	ids, err := d.folders()
+	d.tidy()
+	ids, err := d.folders.IDs()
 	if err != nil {
 		return err
 	}
@@ -181,10 +162,10 @@ func (d *Driver) takeOver() error {
 }
 
 func (d *Driver) takeOverOne(a *attempt) {
-	if exists(filepath.Join(a.dir, fenceFile)) {
+	if attemptdir.Has(a.dir, attemptdir.FenceFile) {
 		return // half released: whoever asked for that asks again
 	}
-	w, err := readAttempt(a.dir)
+	w, err := attemptdir.Read(a.dir)
 	if err != nil {
 		return
 	}
@@ -195,7 +176,7 @@ func (d *Driver) takeOverOne(a *attempt) {
 		d.log.Warn("an attempt cannot be looked at", "job", a.id.Job, "epoch", a.id.Epoch, "err", err)
 	case p != nil:
 		d.watch(a, p)
-	case exists(filepath.Join(a.dir, startedFile)) && !exists(filepath.Join(a.dir, knownFile)):
+	case attemptdir.Has(a.dir, attemptdir.StartedFile) && !attemptdir.Has(a.dir, attemptdir.KnownFile):
 		d.replace(a, nil, "its agent died while nobody watched")
 	}
 }

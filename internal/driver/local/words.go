@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 )
 
 // words is what an agent says on stdout and stderr: next to nothing, unless
@@ -18,13 +20,13 @@ type words struct{ *os.File }
 
 // newWords makes the place for an agent's words.
 func newWords(dir string) (words, error) {
-	fd, err := unix.MemfdCreate(logFile, unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate(attemptdir.LogFile, unix.MFD_CLOEXEC)
 	if err != nil {
-		f, err := os.OpenFile(filepath.Join(dir, logFile), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+		f, err := os.OpenFile(filepath.Join(dir, attemptdir.LogFile), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 		return words{f}, err
 	}
 	// Writers share the position, so that what they say does not overlap.
-	return words{os.NewFile(uintptr(fd), logFile)}, nil
+	return words{os.NewFile(uintptr(fd), attemptdir.LogFile)}, nil
 }
 
 // wordsOf is the same of an agent that another driver started; empty if it
@@ -51,10 +53,10 @@ func (w words) keep(dir string) {
 	}
 	defer func() { _ = w.Close() }() // nothing more is read
 	st, err := w.Stat()
-	if err != nil || st.Size() == 0 || exists(filepath.Join(dir, logFile)) && sameFile(st, filepath.Join(dir, logFile)) {
+	if err != nil || st.Size() == 0 || attemptdir.Has(dir, attemptdir.LogFile) && sameFile(st, filepath.Join(dir, attemptdir.LogFile)) {
 		return
 	}
-	f, err := os.OpenFile(filepath.Join(dir, logFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, attemptdir.LogFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return // the folder is gone, or the disk is full
 	}
@@ -70,7 +72,7 @@ func sameFile(st os.FileInfo, path string) bool {
 
 // lastWords are the last line that agents on a folder are known to have said.
 func lastWords(dir string) string {
-	f, err := os.Open(filepath.Join(dir, logFile))
+	f, err := os.Open(filepath.Join(dir, attemptdir.LogFile))
 	if err != nil {
 		return ""
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
 	"github.com/godwit-hpc/godwit/internal/proctree"
@@ -89,13 +90,13 @@ func (w *world) cleanUp() {
 			w.t.Errorf("%d processes of job %d live on", n, a.Job)
 		}
 	}
-	for _, name := range []string{".", trashDir} {
+	for _, name := range []string{".", "trash"} {
 		left, err := os.ReadDir(filepath.Join(w.opt.Dir, name))
 		if err != nil {
 			w.t.Error(err)
 		}
 		for _, e := range left {
-			if name == trashDir || e.IsDir() && e.Name() != trashDir {
+			if name == "trash" || e.IsDir() && e.Name() != "trash" {
 				w.t.Errorf("%s is left behind", e.Name())
 			}
 		}
@@ -217,9 +218,9 @@ func (w *world) Deaf(deaf bool) { w.broker.Deaf(deaf) }
 
 func (w *world) KillAgent(a *wire.Attempt) {
 	w.t.Helper()
-	dir := filepath.Join(w.opt.Dir, folderName(driver.ID{Job: a.Job, Epoch: a.Epoch}))
+	dir := filepath.Join(w.opt.Dir, attemptdir.Name(driver.ID{Job: a.Job, Epoch: a.Epoch}))
 	for range 6000 {
-		if p := agentOn(dir, lockHolder(dir), time.Time{}); p != nil {
+		if p := agentOn(dir, attemptdir.Holder(dir), time.Time{}); p != nil {
 			p.signal(syscall.SIGKILL)
 			for p.fd != nil && !pidfdDead(p) {
 				time.Sleep(time.Millisecond)

@@ -1,4 +1,4 @@
-package local
+package attemptdir
 
 import (
 	"fmt"
@@ -90,31 +90,4 @@ func FuzzParseRegister(f *testing.F) {
 			t.Errorf("%v is read back as %v", ids, again)
 		}
 	})
-}
-
-func TestAnAgentsWordsBecomeAFileOnlyIfThereAreAny(t *testing.T) {
-	dir := t.TempDir()
-	silent, err := newWords(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	silent.keep(dir)
-	if exists(filepath.Join(dir, logFile)) || lastWords(dir) != "" {
-		t.Error("there is a file of no words")
-	}
-	for _, text := range []string{"first\n", strings.Repeat("x", 2*maxWords) + "\nlast\n"} {
-		loud, err := newWords(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := loud.WriteString(text); err != nil {
-			t.Fatal(err)
-		}
-		loud.keep(dir)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, logFile))
-	if err != nil || !strings.HasPrefix(string(data), "first\nxxx") || len(data) != len("first\n")+maxWords || lastWords(dir) != ": last" {
-		t.Errorf("%d bytes, %v, %q", len(data), err, lastWords(dir))
-	}
-	words{}.keep(dir)
 }

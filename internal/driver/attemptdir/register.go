@@ -1,4 +1,4 @@
-package local
+package attemptdir
 
 import (
 	"bufio"
@@ -58,7 +58,7 @@ func openRegister(path string, now time.Time) (*register, error) {
 }
 
 func line(id driver.ID, at time.Time) string {
-	return fmt.Sprintf("%s %d\n", folderName(id), at.Unix())
+	return fmt.Sprintf("%s %d\n", Name(id), at.Unix())
 }
 
 // parseRegister reads the lines that are whole.
@@ -69,7 +69,7 @@ func parseRegister(data []byte) (ids []driver.ID, times []time.Time) {
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for lines.Scan() {
 		name, at, _ := strings.Cut(lines.Text(), " ")
-		id, ok := parseFolderName(name)
+		id, ok := ParseName(name)
 		seconds, err := strconv.ParseInt(at, 10, 64)
 		if ok && err == nil {
 			ids, times = append(ids, id), append(times, time.Unix(seconds, 0))

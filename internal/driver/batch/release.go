@@ -1,0 +1,193 @@
+package batch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
+	"github.com/godwit-hpc/godwit/internal/proctree"
+)
+
+// Release ends the attempt, in an order in which nothing can slip through: first
+// the fence, so that an agent that comes up starts nothing; then all jobs of its
+// name, until the manager has none; then the lock, which proves that no agent is
+// left; then, under the lock, the folder goes away. A job that comes up later
+// finds neither fence nor folder and cannot start anything.
+func (d *Driver) Release(ctx context.Context, id driver.ID) error {
+	if err := d.release(ctx, id); err != nil {
+		return fmt.Errorf("release job %d, attempt %d, on %s: %w", id.Job, id.Epoch, d.opt.Cluster, err)
+	}
+	return nil
+}
+
+func (d *Driver) release(ctx context.Context, id driver.ID) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if id.Job <= 0 || id.Epoch <= 0 {
+		return nil // there never was one
+	}
+	a := d.record(id)
+	if a == nil {
+		return errClosed
+	}
+	d.mu.Lock()
+	if a.stopStart != nil {
+		a.stopStart() // the manager may not answer, and nobody wants it to
+	}
+	d.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.released = true // nothing is started any more, whatever happens below
+	if attemptdir.Has(a.dir) {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		if err := d.end(ctx, a); err != nil {
+			return err
+		}
+	} else {
+		d.folders.Remember(id)
+	}
+	d.mu.Lock()
+	delete(d.attempts, id)
+	d.mu.Unlock()
+	return nil
+}
+
+// end ends what runs on an attempt's folder and puts the folder away.
+func (d *Driver) end(ctx context.Context, a *attempt) error {
+	// On a full disk there is no fence: the lock and the end of the folder will do.
+	if err := d.folders.Fence(a.id); err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	if err := d.clearQueue(ctx, a); err != nil {
+		return err
+	}
+	lock, err := d.lockAlone(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // which gives it back
+	if err := d.killLeftovers(ctx, a); err != nil {
+		return err
+	}
+	d.folders.Remember(a.id)
+	return d.folders.PutAway(a.id)
+}
+
+const (
+	// leaving is how long a job that has nothing more to do may take to leave.
+	leaving = 2 * time.Second
+	// again is when a job is cancelled once more that has not gone.
+	again = 10 * time.Second
+	// tooLong is how long a manager may take over the end of a job whose agent is
+	// gone: it may be that a host does not answer it.
+	tooLong = time.Minute
+)
+
+// clearQueue ends all jobs of the attempt's name and returns when the manager has
+// none any more.
+func (d *Driver) clearQueue(ctx context.Context, a *attempt) error {
+	began := d.clock()
+	known := attemptdir.Has(a.dir, attemptdir.KnownFile)
+	ended := map[string]time.Time{} // when
+	d.mu.Lock()
+	job := a.job
+	d.mu.Unlock()
+	if job != "" && !known {
+		if err := d.cancelJobs(ctx, []string{job}); err != nil {
+			return err
+		}
+		ended[job] = d.clock()
+	}
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		l, err := d.look(ctx)
+		if err != nil {
+			return fmt.Errorf("what has become of its job is not known: %w", err)
+		}
+		var now []string
+		left := 0
+		for _, e := range l.jobs[a.name] {
+			if e.State == Leaving && d.clock.Since(began) > tooLong && !d.attended(a) {
+				continue
+			}
+			left++
+			at, did := ended[e.ID]
+			if mayLeave := known && e.State != Pending && d.clock.Since(began) < leaving; !mayLeave && (!did || d.clock.Since(at) > again) {
+				now = append(now, e.ID)
+				ended[e.ID] = d.clock()
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		if err := d.cancelJobs(ctx, now); err != nil {
+			return err
+		}
+		if !sleep(ctx, pause) {
+			return fmt.Errorf("its job does not leave the queue: %w", ctx.Err())
+		}
+	}
+}
+
+// lockAlone returns the lock, held. The manager has no job of the attempt, so who
+// has the lock is an agent that we started here, or one whose host the manager
+// takes for dead; that one sees the fence.
+func (d *Driver) lockAlone(ctx context.Context, a *attempt) (*os.File, error) {
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		lock, err := attemptdir.TakeLock(a.dir)
+		if lock != nil || err != nil {
+			return lock, err
+		}
+		killAgentHere(a.dir)
+		if !sleep(ctx, pause) {
+			return nil, fmt.Errorf("an agent still has its folder, on a host that the cluster may have given up: %w", ctx.Err())
+		}
+	}
+}
+
+// killAgentHere ends the agent that has the folder, if it is a process of this
+// host: its number stands in the lock, and the last word of its command line is
+// the folder.
+func killAgentHere(dir string) {
+	pid := attemptdir.Holder(dir)
+	if pid <= 1 {
+		return
+	}
+	fd, err := unix.PidfdOpen(pid, 0) // so that a number used again is not taken for it
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(fd) }() // nothing was written
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	words := bytes.Split(bytes.TrimSuffix(line, []byte{0}), []byte{0})
+	if err == nil && string(words[len(words)-1]) == dir {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	}
+}
+
+// killLeftovers ends what an agent that ran on this host left. On others that is
+// the business of the manager and of who watches over the agent there.
+func (d *Driver) killLeftovers(ctx context.Context, a *attempt) error {
+	if attemptdir.Has(a.dir, attemptdir.KnownFile) || !attemptdir.Has(a.dir, attemptdir.StartedFile) {
+		return nil
+	}
+	w, err := attemptdir.Read(a.dir)
+	if err != nil || w.Mark == "" {
+		return err
+	}
+	n, err := proctree.KillLeftovers(ctx, w.Mark)
+	if n > 0 {
+		d.log.Info("processes were left over", "job", a.id.Job, "epoch", a.id.Epoch, "n", n)
+	}
+	return err
+}

@@ -1,0 +1,233 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
+)
+
+// Start makes the folder and has the manager take a job that starts an agent on
+// it, unless it has one. A job that was taken twice does no harm: the second agent
+// finds the folder locked, or all told.
+func (d *Driver) Start(ctx context.Context, w *wire.Attempt) error {
+	id := driver.ID{Job: w.Job, Epoch: w.Epoch}
+	if err := d.start(ctx, id, w); err != nil {
+		return fmt.Errorf("start job %d, attempt %d, on %s: %w", id.Job, id.Epoch, d.opt.Cluster, err)
+	}
+	return nil
+}
+
+func (d *Driver) start(ctx context.Context, id driver.ID, w *wire.Attempt) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if id.Job <= 0 || id.Epoch <= 0 {
+		return errors.New("jobs and attempts are numbered from 1")
+	}
+	a := d.record(id)
+	if a == nil {
+		return errClosed
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.released || d.folders.Released(id) || attemptdir.Has(a.dir, attemptdir.FenceFile) {
+		return attemptdir.ErrReleased
+	}
+	d.mu.Lock()
+	done := a.submitted
+	d.mu.Unlock()
+	if done && attemptdir.Has(a.dir) {
+		return nil
+	}
+	agent, err := d.agents.agent()
+	if err != nil {
+		return err
+	}
+	whole, need := d.furnish(ctx, w)
+	made, err := attemptdir.Prepare(a.dir, &whole)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(a.dir, scriptFile), script(agent, a.dir), 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	d.mu.Lock()
+	a.stopStart = stop
+	d.mu.Unlock()
+	s := submission{d: d, a: a, unsure: !made, request: Request{Name: a.name, Need: need,
+		Script: filepath.Join(a.dir, scriptFile), Output: filepath.Join(a.dir, outputFile)}}
+	return s.insist(ctx)
+}
+
+// furnish says what the agent is told and what the manager is asked for.
+func (d *Driver) furnish(ctx context.Context, w *wire.Attempt) (wire.Attempt, driver.Need) {
+	whole := *w
+	whole.Broker, whole.CPUs, whole.Cgroup = d.opt.Broker, nil, ""
+	whole.Limit = d.limit(w.Spec.Time)
+	return whole, d.complete(ctx, driver.Need{Procs: w.Procs, Memory: w.Spec.Memory, Time: whole.Limit})
+}
+
+// limit is the wall time to ask for: enough for the agent to end a program that
+// takes longer than its job allows, and to bring home what it left. Managers count
+// in minutes.
+func (d *Driver) limit(job time.Duration) time.Duration {
+	limit := d.opt.Time
+	if job > 0 {
+		limit = job + job/10 + time.Minute
+	}
+	return (limit + time.Minute - 1).Truncate(time.Minute)
+}
+
+// complete fills in what a need leaves open. A program finds its processors on
+// one host, if there is one that large: what is spread over several is of use only
+// to programs that know how to reach the others.
+func (d *Driver) complete(ctx context.Context, n driver.Need) driver.Need {
+	n.Procs = max(1, n.Procs)
+	if n.Time <= 0 {
+		n.Time = d.limit(0)
+	}
+	if n.Nodes == 0 && n.Procs > 1 {
+		if s := d.seen(ctx); s != nil {
+			for i := range s.Hosts {
+				if s.Hosts[i].Procs >= n.Procs {
+					n.Nodes = 1
+					break
+				}
+			}
+		}
+	}
+	return n
+}
+
+// Pauses between two tries.
+const (
+	firstPause = 200 * time.Millisecond
+	longPause  = 10 * time.Second
+)
+
+// submission is one Start on its way to the manager.
+type submission struct {
+	d       *Driver
+	a       *attempt
+	request Request
+	unsure  bool  // the manager may have a job of that name already
+	last    error // why it has not been done yet
+}
+
+// insist tries until the manager has the job or refuses it, or the time is up.
+func (s *submission) insist(ctx context.Context) error {
+	for pause := firstPause; ; pause = min(2*pause, longPause) {
+		done, err := s.try(ctx)
+		if done {
+			return err
+		}
+		s.last = err
+		if !sleep(ctx, pause) {
+			return s.giveUp(ctx)
+		}
+	}
+}
+
+// try submits once; before that, if need be, it looks whether that was done.
+func (s *submission) try(ctx context.Context) (done bool, err error) {
+	if s.unsure {
+		taken, err := s.taken(ctx)
+		if taken || err != nil {
+			return taken, err
+		}
+		s.unsure = false
+	}
+	job, err := s.submit(ctx)
+	switch {
+	case err == nil:
+		s.note(job)
+		return true, nil
+	case errors.Is(err, driver.ErrRefused):
+		return true, s.withdraw(err)
+	case !errors.Is(err, driver.ErrAway):
+		s.unsure = true
+	}
+	s.d.log.Debug("a submission did not succeed", "job", s.a.id.Job, "epoch", s.a.id.Epoch, "err", err)
+	return false, err
+}
+
+func (s *submission) submit(ctx context.Context) (string, error) {
+	select {
+	case s.d.submitting <- struct{}{}:
+	case <-ctx.Done():
+		return "", fmt.Errorf("%w: %w", driver.ErrAway, ctx.Err())
+	}
+	defer func() { <-s.d.submitting }()
+	if err := ctx.Err(); err != nil {
+		return "", fmt.Errorf("%w: %w", driver.ErrAway, err)
+	}
+	return s.d.manager.Submit(ctx, &s.request)
+}
+
+// taken looks whether the manager has the job, or had it: an agent leaves traces.
+func (s *submission) taken(ctx context.Context) (bool, error) {
+	l, err := s.d.look(ctx)
+	if err != nil {
+		return false, err
+	}
+	if found := l.jobs[s.a.name]; len(found) > 0 {
+		s.note(found[0].ID)
+		return true, nil
+	}
+	if job, ok := wasSubmitted(s.a.dir); ok { // after the look, as it may have left the queue just before
+		s.note(job)
+		return true, nil
+	}
+	return false, nil
+}
+
+// note writes down that the manager has the job. If that cannot be written it
+// will be found by its name.
+func (s *submission) note(job string) {
+	if err := noteSubmitted(s.a.dir, job); err != nil {
+		s.d.log.Warn("a submission cannot be written down", "job", s.a.id.Job, "epoch", s.a.id.Epoch, "err", err)
+	}
+	s.d.keepWatch(s.a, job)
+}
+
+// giveUp ends a submission that did not come about in time.
+func (s *submission) giveUp(ctx context.Context) error {
+	why := s.last
+	if why == nil {
+		why = ctx.Err()
+	}
+	if s.unsure {
+		return fmt.Errorf("not known whether the cluster has taken it: %w", why)
+	}
+	if !errors.Is(why, driver.ErrAway) {
+		why = fmt.Errorf("%w: %w", driver.ErrAway, why)
+	}
+	return s.withdraw(why)
+}
+
+// withdraw removes the folder of an attempt that the manager does not have. If an
+// agent is on it after all, that is as good as if the manager had said so.
+func (s *submission) withdraw(why error) error {
+	lock, err := attemptdir.TakeLock(s.a.dir)
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	if lock == nil || hasRun(s.a.dir) {
+		if lock != nil {
+			_ = lock.Close() // which gives it back
+		}
+		s.note("")
+		return nil
+	}
+	defer func() { _ = lock.Close() }() // which gives it back
+	return errors.Join(why, s.d.folders.PutAway(s.a.id))
+}

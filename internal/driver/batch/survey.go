@@ -1,0 +1,189 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
+)
+
+// How long answers serve: every submission asks.
+const (
+	surveyFor  = 10 * time.Second
+	failureFor = 2 * time.Second
+	// mostWaits bounds how many different needs are remembered.
+	mostWaits = 256
+)
+
+// memo remembers an answer for a while. Who comes while it is being asked for
+// waits for it.
+type memo[V any] struct {
+	mu    sync.Mutex
+	asked chan struct{} // closed when the question under way is answered; nil: none is
+	at    time.Time
+	value V
+	err   error
+	has   bool // value was set at some time
+}
+
+func (m *memo[V]) get(ctx context.Context, c clock.Clock, age time.Duration, ask func() (V, error)) (V, error) {
+	for {
+		m.mu.Lock()
+		if !m.at.IsZero() && c.Since(m.at) < age && (m.err == nil || c.Since(m.at) < failureFor) {
+			defer m.mu.Unlock()
+			return m.value, m.err
+		}
+		if m.asked == nil {
+			break
+		}
+		asked := m.asked
+		m.mu.Unlock()
+		select {
+		case <-asked:
+		case <-ctx.Done():
+			var none V
+			return none, ctx.Err()
+		}
+	}
+	m.asked = make(chan struct{})
+	m.mu.Unlock()
+	value, err := ask()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil {
+		m.value, m.has = value, true
+	}
+	if ctx.Err() == nil { // else it is the asker who had no time
+		m.err, m.at = err, c()
+	}
+	close(m.asked)
+	m.asked = nil
+	return m.value, err
+}
+
+// last is the last answer, however old.
+func (m *memo[V]) last() (V, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.value, m.has
+}
+
+// Survey says what the cluster consists of.
+func (d *Driver) Survey(ctx context.Context) (*driver.Survey, error) {
+	s, err := d.survey.get(ctx, d.clock, surveyFor, func() (*driver.Survey, error) { return d.manager.Survey(ctx) })
+	if err != nil {
+		return nil, fmt.Errorf("what %s consists of: %w", d.opt.Cluster, err)
+	}
+	return s, nil
+}
+
+// seen is the last survey, however old; nil if there is none to be had.
+func (d *Driver) seen(ctx context.Context) *driver.Survey {
+	if s, ok := d.survey.last(); ok {
+		return s
+	}
+	s, err := d.Survey(ctx)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// Load says how much of the cluster is free. Whoever gets processors of it has
+// them for himself.
+func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
+	s, err := d.Survey(ctx)
+	if err != nil {
+		return driver.Load{}, err
+	}
+	free := 0
+	for i := range s.Hosts {
+		if !s.Hosts[i].Down {
+			free += s.Hosts[i].Free
+		}
+	}
+	return driver.Load{Share: 1, Why: fmt.Sprintf("%d of %d processors free, %d jobs wait", free, s.Procs(), s.Waiting)}, nil
+}
+
+// Wait says how long a newcomer would wait, as the manager thinks.
+func (d *Driver) Wait(ctx context.Context, n driver.Need) (driver.Wait, error) {
+	n = d.complete(ctx, n)
+	d.mu.Lock()
+	m := d.waits[n]
+	if m == nil {
+		if len(d.waits) >= mostWaits {
+			clear(d.waits)
+		}
+		m = new(memo[driver.Wait])
+		d.waits[n] = m
+	}
+	d.mu.Unlock()
+	w, err := m.get(ctx, d.clock, d.opt.Poll, func() (driver.Wait, error) { return d.manager.Wait(ctx, n) })
+	if err != nil {
+		return driver.Wait{}, fmt.Errorf("how long one waits on %s: %w", d.opt.Cluster, err)
+	}
+	return w, nil
+}
+
+// Why says what the manager said last of an attempt's job.
+func (d *Driver) Why(_ context.Context, id driver.ID) (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a := d.attempts[id]
+	if a == nil || !a.submitted || !a.watched {
+		return "", nil
+	}
+	said := "job " + a.job + " of " + d.opt.Cluster
+	if a.job == "" {
+		said = "its job on " + d.opt.Cluster
+	}
+	switch {
+	case a.entry == nil:
+		said += " has been handed to the cluster"
+	case a.entry.State == Running:
+		said += " runs"
+		if len(a.entry.Hosts) > 0 {
+			said += " on " + strings.Join(a.entry.Hosts, ", ")
+		}
+	case a.entry.State == Leaving:
+		said += " ends"
+	default:
+		said += " waits in the cluster's queue"
+		if a.entry.Why != "" {
+			said += ": " + oneLine(a.entry.Why)
+		}
+		if !a.entry.Start.IsZero() {
+			said += "; it is expected to begin at " + a.entry.Start.Local().Format(time.DateTime)
+		}
+	}
+	if d.silence != nil {
+		said += "; the manager does not answer at present: " + oneLine(d.silence.Error())
+	}
+	return said, nil
+}
+
+// Find lists the attempts' folders.
+func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
+	ids, err := d.folders.IDs()
+	if err != nil {
+		return nil, fmt.Errorf("find the attempts on %s: %w", d.opt.Cluster, err)
+	}
+	found := make([]driver.Found, 0, len(ids))
+	for _, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		a := d.record(id)
+		if a == nil {
+			return nil, errClosed
+		}
+		alive := attemptdir.Has(a.dir, attemptdir.LockFile) && !attemptdir.Has(a.dir, attemptdir.KnownFile) && d.attended(a)
+		found = append(found, driver.Found{ID: id, Alive: alive})
+	}
+	return found, nil
+}

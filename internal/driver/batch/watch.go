@@ -1,0 +1,182 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
+)
+
+// watch compares, while there is anything to watch, what we submitted with what
+// the manager has.
+func (d *Driver) watch() {
+	interval := d.opt.Poll
+	for {
+		if !d.watching() {
+			select {
+			case <-d.wake:
+			case <-d.ctx.Done():
+				return
+			}
+			continue
+		}
+		if !sleep(d.ctx, interval) {
+			return
+		}
+		l, err := d.look(d.ctx)
+		interval = d.heard(err, interval)
+		if err == nil {
+			d.compare(l)
+		}
+	}
+}
+
+// watching says whether the end of any attempt may be news.
+func (d *Driver) watching() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, a := range d.attempts {
+		if a.watched {
+			return true
+		}
+	}
+	return false
+}
+
+// heard notes whether the manager answered and says when to ask again: a manager
+// that does not answer is not asked more often for that.
+func (d *Driver) heard(err error, interval time.Duration) time.Duration {
+	if d.ctx.Err() != nil {
+		return interval
+	}
+	d.mu.Lock()
+	before := d.silence
+	d.silence = err
+	d.mu.Unlock()
+	switch {
+	case err != nil && before == nil:
+		d.log.Warn("the manager does not say what runs", "cluster", d.opt.Cluster, "err", err)
+	case err == nil && before != nil:
+		d.log.Info("the manager answers again", "cluster", d.opt.Cluster)
+	}
+	if err == nil {
+		return d.opt.Poll
+	}
+	return max(d.opt.Poll, min(2*interval, longestPoll))
+}
+
+// goneAfter is how many answers in a row must not have a job until it counts as
+// gone: a manager that has just restarted may know less than before.
+const goneAfter = 2
+
+// compare sees to the attempts that an answer does not have.
+func (d *Driver) compare(l *look) {
+	var absent, gone []*attempt
+	d.mu.Lock()
+	for _, a := range d.attempts {
+		if !a.watched || l.number <= a.after {
+			continue
+		}
+		if found := l.jobs[a.name]; len(found) > 0 {
+			a.missing = 0
+			a.entry = &found[0]
+			for i := range found {
+				if found[i].State == Running {
+					a.entry = &found[i]
+				}
+			}
+			if a.job == "" {
+				a.job = a.entry.ID
+			}
+			continue
+		}
+		a.missing++
+		if a.missing >= goneAfter {
+			gone = append(gone, a)
+		} else {
+			absent = append(absent, a)
+		}
+	}
+	d.mu.Unlock()
+	for _, a := range absent {
+		d.isTold(a)
+	}
+	d.settle(gone)
+}
+
+// isTold ends watching an attempt of which all has been told, or that is not
+// there any more.
+func (d *Driver) isTold(a *attempt) bool {
+	if !attemptdir.Has(a.dir, attemptdir.KnownFile) && attemptdir.Has(a.dir, attemptdir.AttemptFile) {
+		return false
+	}
+	d.mu.Lock()
+	a.watched = false
+	d.mu.Unlock()
+	return true
+}
+
+// settle has it told what became of attempts whose job is gone: unless an agent
+// lives, whatever the manager says. It may take its host for dead and be wrong.
+func (d *Driver) settle(gone []*attempt) {
+	var lost []*attempt
+	var jobs []string
+	for _, a := range gone {
+		if !a.mu.TryLock() {
+			continue // something is done about it
+		}
+		if !a.released && !d.isTold(a) && !d.attended(a) {
+			switch {
+			case attemptdir.Has(a.dir, attemptdir.LostFile):
+				d.report(a)
+			default:
+				lost = append(lost, a)
+				if a.job != "" {
+					jobs = append(jobs, a.job)
+				}
+			}
+		}
+		a.mu.Unlock()
+	}
+	if len(lost) == 0 {
+		return
+	}
+	endings, err := d.endings(jobs)
+	if err != nil {
+		d.log.Warn("the manager does not say how jobs ended", "cluster", d.opt.Cluster, "err", err)
+		return // it is asked again next time
+	}
+	for _, a := range lost {
+		if a.mu.TryLock() {
+			if !a.released && !d.isTold(a) && !d.attended(a) {
+				d.lose(a, endings)
+			}
+			a.mu.Unlock()
+		}
+	}
+}
+
+func (d *Driver) endings(jobs []string) (map[string]Ending, error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, toAnswer)
+	defer cancel()
+	return d.manager.Ended(ctx, jobs)
+}
+
+// attended says whether an agent has the folder; where that cannot be found out,
+// it does.
+func (d *Driver) attended(a *attempt) bool {
+	lock, err := attemptdir.TakeLock(a.dir)
+	if lock != nil {
+		_ = lock.Close() // which gives it back
+		return false
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.log.Warn("an attempt cannot be looked at", "job", a.id.Job, "epoch", a.id.Epoch, "err", err)
+	}
+	return true
+}

@@ -1,0 +1,146 @@
+// Package slurm is the dialect of Slurm: how its commands are called, without a
+// shell and in an environment of their own, and what their answers mean, from
+// versions old and new, with accounting or without. It must not know what is
+// submitted nor why.
+package slurm
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/driver/batch"
+)
+
+// Options say how a cluster's Slurm is reached.
+type Options struct {
+	Commands  string            // folder of its commands; "": $PATH
+	Env       map[string]string // for its commands, such as SLURM_CONF
+	Partition string            // where jobs go; "": the default one
+	Options   []string          // for sbatch, as they are
+	Clock     clock.Clock       // nil: the machine's
+	Log       *slog.Logger      // nil: nowhere
+}
+
+// Manager speaks to one Slurm.
+type Manager struct {
+	opt   Options
+	clock clock.Clock
+	log   *slog.Logger
+	run   runner
+
+	mu         sync.Mutex
+	noMe       bool      // this squeue is too old for --me
+	version    string    // once it is known
+	noSacct    time.Time // when it was found that there is no accounting
+	partitions []partition
+	readAt     time.Time // of partitions
+}
+
+var _ batch.Manager = (*Manager)(nil)
+
+// New asks nothing yet.
+func New(o Options) *Manager {
+	if o.Clock == nil {
+		o.Clock = clock.Real()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	m := &Manager{opt: o, clock: o.Clock, log: o.Log}
+	m.run = commands{dir: o.Commands, env: environment(o.Env)}.run
+	return m
+}
+
+// request are the options of sbatch that say what is needed. Those of the user's
+// settings come later, so that they prevail.
+func (m *Manager) request(r *batch.Request) []string {
+	args := []string{
+		"--job-name=" + r.Name,
+		"--ntasks=" + strconv.Itoa(max(1, r.Procs)),
+		"--cpus-per-task=1",
+	}
+	if r.Nodes > 0 {
+		args = append(args, "--nodes="+strconv.Itoa(r.Nodes))
+	}
+	if r.Memory > 0 {
+		const mega = 1 << 20
+		args = append(args, "--mem="+strconv.FormatInt((r.Memory+mega-1)/mega, 10)+"M")
+	}
+	if r.Time > 0 {
+		args = append(args, "--time="+strconv.FormatInt(int64((r.Time+time.Minute-1)/time.Minute), 10))
+	}
+	if m.opt.Partition != "" {
+		args = append(args, "--partition="+m.opt.Partition)
+	}
+	return append(args, m.opt.Options...)
+}
+
+// Submit hands a script to sbatch.
+func (m *Manager) Submit(ctx context.Context, r *batch.Request) (string, error) {
+	args := slices.Concat([]string{
+		"--parsable",
+		"--no-requeue",  // an attempt runs once
+		"--export=NONE", // what is around us is not the job's
+		"-D", "/",       // whose long name depends on the version
+		"--input=/dev/null",
+		"--open-mode=append",
+		"--output=" + strings.ReplaceAll(r.Output, "%", "%%"),
+	}, m.request(r), []string{r.Script})
+	a, err := m.run(ctx, command{name: "sbatch", args: args, limit: toSubmit, localTime: true})
+	if err != nil {
+		return "", judge(a, err)
+	}
+	return parseSubmitted(a.out)
+}
+
+// parseSubmitted reads what sbatch --parsable says: the number of the job, and
+// perhaps the name of a cluster.
+func parseSubmitted(out string) (string, error) {
+	for line := range strings.Lines(out) {
+		id, _, _ := strings.Cut(strings.TrimSpace(line), ";")
+		if isNumber(id) {
+			return id, nil
+		}
+	}
+	return "", errors.New("sbatch did not say which job it is: " + short(out))
+}
+
+func isNumber(s string) bool {
+	return s != "" && len(s) < 20 && strings.Trim(s, "0123456789") == ""
+}
+
+// Cancel ends jobs.
+func (m *Manager) Cancel(ctx context.Context, ids []string) error {
+	const most = 200 // on one command line
+	var errs []error
+	for part := range slices.Chunk(ids, most) {
+		a, err := m.run(ctx, command{name: "scancel", args: part, limit: toAnswer})
+		if err != nil && !onlyOver(a.said) {
+			errs = append(errs, judge(a, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// onlyOver says that scancel complained of nothing but jobs that are over.
+func onlyOver(said string) bool {
+	some := false
+	for line := range strings.Lines(said) {
+		switch line = strings.TrimSpace(line); {
+		case line == "":
+		case strings.Contains(line, "Invalid job id"), strings.Contains(line, "already completing or completed"),
+			strings.Contains(line, "Job/step already"):
+			some = true
+		default:
+			return false
+		}
+	}
+	return some
+}

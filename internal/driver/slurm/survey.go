@@ -1,0 +1,290 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/batch"
+)
+
+// Survey says what hosts there are for our jobs and how long the queue is.
+func (m *Manager) Survey(ctx context.Context) (*driver.Survey, error) {
+	a, err := m.run(ctx, command{name: "scontrol", args: []string{"--oneliner", "show", "node"}, limit: toAnswer})
+	if err != nil {
+		return nil, judge(a, err)
+	}
+	s := &driver.Survey{Manager: m.named(ctx)}
+	all := parseNodes(a.out)
+	in, notes, err := m.ours(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.Notes = notes
+	for i := range all {
+		if len(in) == 0 || overlap(all[i].Partitions, in) {
+			s.Hosts = append(s.Hosts, all[i])
+		}
+	}
+	args := []string{"--noheader", "--states=PENDING", "--format=%i"}
+	if len(in) > 0 {
+		args = append(args, "--partition="+strings.Join(in, ","))
+	}
+	if a, err = m.run(ctx, command{name: "squeue", args: args, limit: toAnswer}); err != nil {
+		return nil, judge(a, err)
+	}
+	s.Waiting = strings.Count(a.out, "\n")
+	return s, nil
+}
+
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+// named is the manager with its version, for people.
+func (m *Manager) named(ctx context.Context) string {
+	m.mu.Lock()
+	version := m.version
+	m.mu.Unlock()
+	if version != "" {
+		return version
+	}
+	a, err := m.run(ctx, command{name: "scontrol", args: []string{"--version"}, limit: toAnswer})
+	if err != nil {
+		return "Slurm"
+	}
+	version = parseVersion(a.out)
+	m.mu.Lock()
+	m.version = version
+	m.mu.Unlock()
+	return version
+}
+
+// parseVersion makes "Slurm 22.05.8" of what the commands say of themselves.
+func parseVersion(out string) string {
+	words := strings.Fields(out)
+	if len(words) < 2 || !strings.HasPrefix(strings.ToLower(words[0]), "slurm") {
+		return "Slurm"
+	}
+	return "Slurm " + words[1]
+}
+
+// partition is one partition.
+type partition struct {
+	name    string
+	usual   bool // jobs that name none go there
+	limit   time.Duration
+	limited bool
+}
+
+// ours are the partitions that our jobs go to; none: any.
+func (m *Manager) ours(ctx context.Context) (names, notes []string, err error) {
+	all, err := m.partitionsNow(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for name := range strings.SplitSeq(m.opt.Partition, ",") {
+		if name == "" {
+			continue
+		}
+		if !slices.ContainsFunc(all, func(p partition) bool { return p.name == name }) {
+			notes = append(notes, fmt.Sprintf("there is no partition %s; there are %s", name, namesOf(all)))
+		}
+		names = append(names, name)
+	}
+	if names == nil {
+		for _, p := range all {
+			if p.usual {
+				names = append(names, p.name)
+			}
+		}
+	}
+	return names, notes, nil
+}
+
+func namesOf(all []partition) string {
+	var names []string
+	for _, p := range all {
+		names = append(names, p.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// partitionsFor is how long it is believed that the partitions are as they were.
+const partitionsFor = 5 * time.Minute
+
+func (m *Manager) partitionsNow(ctx context.Context) ([]partition, error) {
+	m.mu.Lock()
+	list, at := m.partitions, m.readAt
+	m.mu.Unlock()
+	if !at.IsZero() && m.clock.Since(at) < partitionsFor {
+		return list, nil
+	}
+	a, err := m.run(ctx, command{name: "sinfo", args: []string{"--noheader", "--format=%P|%l"}, limit: toAnswer})
+	if err != nil {
+		return nil, judge(a, err)
+	}
+	list = parsePartitions(a.out)
+	m.mu.Lock()
+	m.partitions, m.readAt = list, m.clock()
+	m.mu.Unlock()
+	return list, nil
+}
+
+// parsePartitions reads names and time limits; the usual one has a star. One that
+// holds different kinds of hosts has several lines.
+func parsePartitions(out string) []partition {
+	var list []partition
+	for line := range strings.Lines(out) {
+		name, limit, ok := strings.Cut(strings.TrimSpace(line), "|")
+		if !ok || name == "" {
+			continue
+		}
+		p := partition{name: strings.TrimSuffix(name, "*"), usual: strings.HasSuffix(name, "*")}
+		p.limit, p.limited = parseLimit(limit)
+		if !slices.Contains(list, p) && p.name != "" {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// parseLimit reads a time such as 2-03:00:00, 30:00 or infinite.
+func parseLimit(s string) (time.Duration, bool) {
+	days, rest, ok := strings.Cut(s, "-")
+	if !ok {
+		days, rest = "0", s
+	}
+	d, err := strconv.Atoi(days)
+	if err != nil || d < 0 || d > 36500 {
+		return 0, false
+	}
+	parts := strings.Split(rest, ":")
+	if len(parts) > 3 {
+		return 0, false
+	}
+	seconds := 0
+	for _, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 || n > 1<<20 {
+			return 0, false
+		}
+		seconds = seconds*60 + n
+	}
+	switch {
+	case ok && len(parts) == 1: // days-hours
+		seconds *= 3600
+	case ok && len(parts) == 2: // days-hours:minutes
+		seconds *= 60
+	case len(parts) == 1: // minutes
+		seconds *= 60
+	}
+	return time.Duration(d)*24*time.Hour + time.Duration(seconds)*time.Second, true
+}
+
+// parseNodes reads lines of scontrol --oneliner show node.
+func parseNodes(out string) []driver.Host {
+	var list []driver.Host
+	for line := range strings.Lines(out) {
+		f := fields(line)
+		name := f["NodeName"]
+		if name == "" {
+			continue
+		}
+		h := driver.Host{Name: name, Procs: number(f["CPUTot"]), State: f["State"], Partitions: words(f["Partitions"])}
+		if cpus, ok := f["CPUEfctv"]; ok && number(cpus) > 0 {
+			h.Procs = number(cpus) // without those kept for the system
+		}
+		h.Memory = int64(number(f["RealMemory"])) << 20
+		for _, key := range []string{"AvailableFeatures", "Features"} {
+			if h.Features == nil {
+				h.Features = words(f[key])
+			}
+		}
+		h.Down = isDown(h.State)
+		if !h.Down {
+			h.Free = max(0, h.Procs-number(f["CPUAlloc"]))
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+// isDown says that a host in this state takes no jobs: MIXED+DRAIN and the like,
+// DOWN*, which does not answer.
+func isDown(state string) bool {
+	for word := range strings.SplitSeq(strings.ToUpper(state), "+") {
+		if strings.HasSuffix(word, "*") {
+			return true
+		}
+		switch strings.TrimRight(word, "~#!%$@^-") {
+		case "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "MAINT", "NOT_RESPONDING", "POWERING_DOWN",
+			"INVAL", "INVALID_REG", "UNKNOWN", "FUTURE", "NO_RESPOND", "REBOOT_ISSUED", "BLOCKED":
+			return true
+		}
+	}
+	return state == ""
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 || n > 1<<40 {
+		return 0
+	}
+	return n
+}
+
+// words are those of a list with commas; (null) is none.
+func words(s string) []string {
+	if s == "" || s == "(null)" {
+		return nil
+	}
+	return strings.Split(s, ",")
+}
+
+// Wait asks Slurm when such a job would begin.
+func (m *Manager) Wait(ctx context.Context, n driver.Need) (driver.Wait, error) {
+	args := slices.Concat([]string{"--test-only"}, m.request(&batch.Request{Name: "godwit", Need: n}), []string{"--wrap=true"})
+	a, err := m.run(ctx, command{name: "sbatch", args: args, limit: toAnswer})
+	if err != nil {
+		return driver.Wait{}, judge(a, err)
+	}
+	start, where, ok := parseTest(a.said + a.out)
+	if !ok {
+		return driver.Wait{Why: "Slurm does not say when it would begin: " + complaint(a.said)}, nil
+	}
+	seconds := max(0, start.Sub(m.clock()).Seconds())
+	why := "Slurm would begin it at once"
+	if seconds >= 1 {
+		why = fmt.Sprintf("Slurm would begin it at %s", start.Local().Format(time.DateTime))
+	}
+	if where != "" {
+		why += " on " + where
+	}
+	return driver.Wait{Known: true, Seconds: seconds, Why: why}, nil
+}
+
+// parseTest reads what sbatch --test-only says: "Job 7 to start at
+// 2026-11-15T10:00:00 using 4 processors on nodes n1 in partition batch".
+func parseTest(said string) (start time.Time, where string, ok bool) {
+	_, rest, found := strings.Cut(said, "to start at ")
+	if !found {
+		return start, "", false
+	}
+	f := strings.Fields(rest)
+	if len(f) == 0 {
+		return start, "", false
+	}
+	start = parseTime(f[0])
+	for i, word := range f {
+		if (word == "nodes" || word == "on") && i+1 < len(f) && f[i+1] != "nodes" {
+			where = f[i+1]
+			break
+		}
+	}
+	return start, where, !start.IsZero()
+}
