@@ -1,0 +1,126 @@
+package gridengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/batch"
+)
+
+// jobName is a name that Grid Engine takes: it may not begin with a digit.
+var jobName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9.-]{0,200}$`)
+
+// jobNumber is all that qsub -terse prints.
+var jobNumber = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
+
+// Submit hands a script to qsub.
+func (m *Manager) Submit(ctx context.Context, r *batch.Request) (string, error) {
+	args, err := m.request(r)
+	if err != nil {
+		return "", err
+	}
+	out, err := m.cmd.run(ctx, "qsub", args...)
+	if err != nil {
+		return "", judge(err)
+	}
+	id := strings.TrimSpace(string(out))
+	if !jobNumber.MatchString(id) {
+		return "", fmt.Errorf("qsub answers %q, which is not the number of a job", oneLine(id))
+	}
+	return id, nil
+}
+
+// request is what qsub is asked for. -clear takes away what files of requests in
+// the home folder or of the site add, -C stops the search of the script for
+// options, -w e has refused at once what no queue will ever grant, whether its
+// hosts are up or not. The output is named relative to the working folder: in a
+// whole path colons and commas would mean something.
+func (m *Manager) request(r *batch.Request) ([]string, error) {
+	if !jobName.MatchString(r.Name) {
+		return nil, fmt.Errorf("%w: %q is not a name for a job of Grid Engine", driver.ErrRefused, r.Name)
+	}
+	if !filepath.IsAbs(r.Script) || !filepath.IsAbs(r.Output) {
+		return nil, fmt.Errorf("%w: %s and %s have to be whole paths", driver.ErrRefused, r.Script, r.Output)
+	}
+	folder, output := filepath.Dir(r.Output), filepath.Base(r.Output)
+	if strings.Contains(r.Output, "$") { // such as $HOME: it would be replaced
+		folder, output = "/", "/dev/null"
+	}
+	args := []string{"-terse", "-clear", "-C", "", "-b", "n", "-N", r.Name, "-wd", folder, "-o", output,
+		"-j", "y", "-S", "/bin/sh", "-r", "n", "-w", "e"}
+	if m.opt.Queue != "" {
+		args = append(args, "-q", m.opt.Queue)
+	}
+	switch {
+	case r.Procs > 1 && m.opt.PE == "":
+		return nil, fmt.Errorf("%w: a job of %d processors needs a parallel environment; the settings name none (pe)", driver.ErrRefused, r.Procs)
+	case r.Procs > 1:
+		args = append(args, "-pe", m.opt.PE, strconv.Itoa(r.Procs))
+	}
+	if r.Time > 0 {
+		args = append(args, "-l", fmt.Sprintf("h_rt=%d", int64((r.Time+time.Second-1)/time.Second)))
+	}
+	// A host that has so much, not one that has so much left: -w e would refuse
+	// that as long as no host is known to have it.
+	if r.Memory > 0 {
+		args = append(args, "-l", fmt.Sprintf("mem_total=%dK", (r.Memory+1023)/1024))
+	}
+	return append(append(args, m.opt.Submit...), r.Script), nil
+}
+
+// What is said when the qmaster was certainly not reached, or has certainly not
+// taken anything and may do so later.
+var absences = []string{
+	"connection refused", "can't resolve", "unable to resolve", "unknown host", "no route to host", "network is unreachable",
+	"jobs are allowed", // so many at a time, of one user or of all
+}
+
+// What is said when something went wrong on the way: nobody knows what was done.
+var mishaps = []string{
+	"commlib", "communication", "unable to contact qmaster", "unable to send message", "cannot reach qmaster", "can't connect",
+	"failed receiving", "answer list", "got select", "got send", "got read", "timeout", "timed out", "shutting down",
+	"out of memory", "no space left", "disk full",
+}
+
+// What is said when it is no use to ask again.
+var refusals = []string{
+	"unable to run job", "denied", "rejected", "unknown option", "invalid option", "error!", "unknown resource", "no suitable queues", "unable to read script",
+}
+
+// judge tells refusals from what may pass.
+func judge(err error) error {
+	var gone *missing
+	if errors.As(err, &gone) {
+		return fmt.Errorf("%w: %w", driver.ErrAway, err)
+	}
+	var f *failure
+	if !errors.As(err, &f) || f.Code < 0 {
+		return err
+	}
+	switch {
+	case contains(f.Says, absences):
+		return fmt.Errorf("%w: %w", driver.ErrAway, err)
+	case contains(f.Says, mishaps):
+		return err
+	case contains(f.Says, refusals):
+		return fmt.Errorf("%w: %s", driver.ErrRefused, strings.TrimPrefix(f.Says, "Unable to run job: "))
+	}
+	return err
+}
+
+func contains(text string, words []string) bool {
+	text = strings.ToLower(text)
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}

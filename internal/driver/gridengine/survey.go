@@ -1,0 +1,255 @@
+package gridengine
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+)
+
+// machine is a host as qhost -xml describes it.
+type machine struct {
+	Name   string `xml:"name,attr"`
+	Values []struct {
+		Name string `xml:"name,attr"`
+		Text string `xml:",chardata"`
+	} `xml:"hostvalue"`
+}
+
+func (h *machine) value(name string) string {
+	for _, v := range h.Values {
+		if v.Name == name {
+			return strings.TrimSpace(v.Text)
+		}
+	}
+	return ""
+}
+
+// parseHosts reads what qhost -xml prints.
+func parseHosts(data []byte) ([]machine, error) {
+	var doc struct {
+		XMLName xml.Name
+		Hosts   []machine `xml:"host"`
+	}
+	err := parseXML(data, "qhost", &doc)
+	return doc.Hosts, err
+}
+
+// size reads a size as Grid Engine prints it, such as 3.8G.
+func size(text string) int64 {
+	units := map[byte]float64{'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30, 'T': 1 << 40, 'P': 1 << 50}
+	unit := 1.0
+	if text != "" && units[text[len(text)-1]] != 0 {
+		unit, text = units[text[len(text)-1]], text[:len(text)-1]
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x >= 0 && x*unit < 1<<62) { //nolint:staticcheck // also false for what is no number
+		return 0
+	}
+	return int64(x * unit)
+}
+
+// unusable are the states in which a queue takes no jobs for long: unknown,
+// error, disabled, suspended, orphaned, ambiguous.
+const unusable = "uEdDsSCoc"
+
+// overloaded are those in which it takes none just now.
+const overloaded = "aA"
+
+// share is what the queues of one host offer together.
+type share struct {
+	procs, used, largest int
+	closed               bool // none takes a job now
+	down                 bool
+	states, queues       []string
+}
+
+// shares sums the queues up by host. Of queues for which jobs wait that want no
+// particular one all count that run batch or parallel jobs.
+func shares(s *status, queue string) map[string]*share {
+	hosts := map[string]*share{}
+	for _, q := range s.Instances {
+		name, host, ok := strings.Cut(strings.TrimSpace(q.Name), "@")
+		if !ok || queue != "" && !meant(queue, name, host) || !strings.ContainsAny(q.Type, "BP") {
+			continue
+		}
+		h := hosts[host]
+		if h == nil {
+			h = &share{closed: true, down: true}
+			hosts[host] = h
+		}
+		if q.State != "" {
+			h.states = append(h.states, name+": "+q.State)
+		}
+		if strings.ContainsAny(q.State, unusable) {
+			continue
+		}
+		h.down = false
+		h.closed = h.closed && strings.ContainsAny(q.State, overloaded)
+		h.procs += max(q.Total, 0)
+		h.largest = max(h.largest, q.Total)
+		h.used += max(q.Used+q.Reserved, 0)
+		h.queues = append(h.queues, name)
+	}
+	return hosts
+}
+
+// meant says whether a setting such as all.q or all.q@host means a queue.
+func meant(setting, name, host string) bool {
+	q, h, both := strings.Cut(setting, "@")
+	return q == name && (!both || h == host)
+}
+
+// hostsOf puts together what qstat and qhost say.
+func hostsOf(s *status, machines []machine, queue string) []driver.Host {
+	byName := map[string]*machine{}
+	for i := range machines {
+		byName[machines[i].Name] = &machines[i]
+	}
+	found := shares(s, queue)
+	var list []driver.Host
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		h := found[name]
+		host := driver.Host{Name: name, Procs: h.procs, Down: h.down, State: strings.Join(h.states, ", "), Partitions: h.queues}
+		if m := byName[name]; m != nil {
+			host.Memory = size(m.value("mem_total"))
+			// Several queues usually share the processors of a host.
+			if n, err := strconv.Atoi(m.value("num_proc")); err == nil && n > 0 && len(h.queues) > 1 {
+				host.Procs = min(host.Procs, max(n, h.largest))
+			}
+		}
+		if !h.closed {
+			host.Free = max(0, host.Procs-h.used)
+		}
+		list = append(list, host)
+	}
+	return list
+}
+
+// waiting counts the jobs that wait for processors, and for nothing else.
+func waiting(s *status) int {
+	n := 0
+	for _, j := range s.Pending {
+		if strings.TrimSpace(j.State) == "qw" {
+			n++
+		}
+	}
+	return n
+}
+
+// look asks for all queues, and for the jobs of everybody that wait.
+func (m *Manager) look(ctx context.Context) (*status, error) {
+	out, err := m.cmd.run(ctx, "qstat", "-f", "-xml", "-s", "p", "-u", "*")
+	if err != nil {
+		return nil, judge(err)
+	}
+	return parseStatus(out)
+}
+
+// Survey says what the cell consists of.
+func (m *Manager) Survey(ctx context.Context) (*driver.Survey, error) {
+	s, err := m.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := m.cmd.run(ctx, "qhost", "-xml")
+	if err != nil {
+		return nil, judge(err)
+	}
+	machines, err := parseHosts(out)
+	if err != nil {
+		return nil, err
+	}
+	survey := &driver.Survey{Manager: m.name(ctx), Hosts: hostsOf(s, machines, m.opt.Queue), Waiting: waiting(s)}
+	if m.opt.Queue != "" && len(survey.Hosts) == 0 {
+		survey.Notes = append(survey.Notes, fmt.Sprintf("there is no queue %s", m.opt.Queue))
+	}
+	if note := m.environment(ctx); note != "" {
+		survey.Notes = append(survey.Notes, note)
+	}
+	return survey, nil
+}
+
+// name is what this Grid Engine calls itself. Its help begins with it.
+func (m *Manager) name(ctx context.Context) string {
+	m.mu.Lock()
+	name := m.version
+	m.mu.Unlock()
+	if name != "" {
+		return name
+	}
+	out, _ := m.cmd.run(ctx, "qstat", "-help") // some end it with an error
+	name = called(out)
+	m.mu.Lock()
+	m.version = name
+	m.mu.Unlock()
+	return name
+}
+
+// called finds the version in the help of a command, such as "SGE 8.1.9".
+func called(help []byte) string {
+	first, _, _ := strings.Cut(string(help), "\n")
+	_, version, ok := strings.Cut(strings.TrimSpace(first), " ")
+	if !ok || version == "" || version[0] < '0' || version[0] > '9' || len(version) > 40 {
+		return "Grid Engine"
+	}
+	return "Grid Engine " + oneLine(version)
+}
+
+// How a parallel environment spreads slots: all on one host.
+const oneHost = "$pe_slots"
+
+// environment looks at the parallel environment, and says what is wrong with it.
+func (m *Manager) environment(ctx context.Context) string {
+	if m.opt.PE == "" {
+		return "without a parallel environment (pe) jobs have one processor each"
+	}
+	out, err := m.cmd.run(ctx, "qconf", "-sp", m.opt.PE)
+	if err != nil {
+		return fmt.Sprintf("the parallel environment %s: %v", m.opt.PE, err)
+	}
+	rule := allocation(out)
+	m.mu.Lock()
+	m.rule = rule
+	m.mu.Unlock()
+	return ""
+}
+
+// allocation finds the rule in what qconf -sp prints.
+func allocation(text []byte) string {
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == "allocation_rule" {
+			return f[1]
+		}
+	}
+	return ""
+}
+
+// Wait knows only one answer: there is room and nobody waits. Grid Engine gives
+// no forecast.
+func (m *Manager) Wait(ctx context.Context, n driver.Need) (driver.Wait, error) {
+	s, err := m.look(ctx)
+	if err != nil {
+		return driver.Wait{}, err
+	}
+	if k := waiting(s); k > 0 {
+		return driver.Wait{Why: fmt.Sprintf("%d jobs wait already, and Grid Engine gives no forecast", k)}, nil
+	}
+	m.mu.Lock()
+	together := m.rule == oneHost || n.Nodes == 1
+	m.mu.Unlock()
+	free, largest := 0, 0
+	for _, h := range hostsOf(s, nil, m.opt.Queue) {
+		free += h.Free
+		largest = max(largest, h.Free)
+	}
+	if room := free; n.Procs > room || together && n.Procs > largest {
+		return driver.Wait{Why: fmt.Sprintf("%d slots are free, and Grid Engine gives no forecast", free)}, nil
+	}
+	return driver.Wait{Known: true, Why: fmt.Sprintf("%d slots are free and nobody waits", free)}, nil
+}
