@@ -392,7 +392,8 @@ func (l *life) onLimit() {
 
 // onSignal: the machine stops, or somebody wants us gone.
 func (l *life) onSignal() {
-	if l.quit != nil {
+	// A cluster's manager that is to end a released attempt begins like this.
+	if l.checkFence(); l.over || l.quit != nil {
 		return
 	}
 	if l.phase == told { // the next agent tells it, if need be
