@@ -117,10 +117,8 @@ func (s *Cell) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, n := range s.config.Nodes {
-		if err := s.nodes[n.Name()].Start(ctx); err != nil {
-			return err
-		}
+	if err := place.StartAll(ctx, s.daemons()); err != nil {
+		return err
 	}
 	return s.Ready(ctx)
 }
@@ -199,17 +197,7 @@ func (s *Cell) node(name string) (*place.Daemon, error) {
 
 // Down lists the daemons that do not run, such as "sge_execd on n1".
 func (s *Cell) Down(ctx context.Context) ([]string, error) {
-	var down []string
-	for _, d := range s.daemons() {
-		running, err := d.Running(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !running {
-			down = append(down, d.Comm+" on "+d.At.Name())
-		}
-	}
-	return down, nil
+	return place.Down(ctx, s.daemons())
 }
 
 // daemons are all of them, the master first.
@@ -244,9 +232,5 @@ func (s *Cell) Stop(ctx context.Context) error {
 	if running, err := s.master.Running(ctx); err == nil && running {
 		s.deleteAll(ctx)
 	}
-	var errs []error
-	for _, d := range s.daemons() {
-		errs = append(errs, d.Stop(ctx))
-	}
-	return errors.Join(errs...)
+	return place.StopAll(ctx, s.daemons())
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -40,6 +42,40 @@ func (d *Daemon) Start(ctx context.Context) error {
 		return complaint(d.At, d.Argv, err, string(text))
 	}
 	return nil
+}
+
+// StartAll starts those of several daemons that do not run, at the same time.
+func StartAll(ctx context.Context, all []*Daemon) error {
+	return each(all, func(d *Daemon) error { return d.Start(ctx) })
+}
+
+// StopAll ends several daemons, at the same time, and returns when they are gone.
+func StopAll(ctx context.Context, all []*Daemon) error {
+	return each(all, func(d *Daemon) error { return d.Stop(ctx) })
+}
+
+// Down lists those that do not run, such as "slurmd on n1".
+func Down(ctx context.Context, all []*Daemon) ([]string, error) {
+	down := make([]string, len(all))
+	err := each(all, func(d *Daemon) error {
+		running, err := d.Running(ctx)
+		if !running {
+			down[slices.Index(all, d)] = d.Comm + " on " + d.At.Name()
+		}
+		return err
+	})
+	return slices.DeleteFunc(down, func(s string) bool { return s == "" }), err
+}
+
+// each does something with all of them at the same time.
+func each(all []*Daemon, do func(*Daemon) error) error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, d := range all {
+		wg.Go(func() { errs[i] = do(d) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // find sets p to the id of the process if it is the one that is meant, and not

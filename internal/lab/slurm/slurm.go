@@ -79,10 +79,8 @@ func (s *Cluster) Start(ctx context.Context) error {
 	if err := s.StartController(ctx); err != nil {
 		return err
 	}
-	for _, n := range s.config.Nodes {
-		if err := s.nodes[n.Name()].Start(ctx); err != nil {
-			return err
-		}
+	if err := place.StartAll(ctx, s.daemons()); err != nil {
+		return err
 	}
 	return s.Ready(ctx)
 }
@@ -171,17 +169,7 @@ func (s *Cluster) node(name string) (*place.Daemon, error) {
 
 // Down lists the daemons that do not run, such as "slurmd on n1".
 func (s *Cluster) Down(ctx context.Context) ([]string, error) {
-	var down []string
-	for _, d := range s.daemons() {
-		running, err := d.Running(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !running {
-			down = append(down, d.Comm+" on "+d.At.Name())
-		}
-	}
-	return down, nil
+	return place.Down(ctx, s.daemons())
 }
 
 // daemons are all of them, the controller first.
@@ -216,9 +204,5 @@ func (s *Cluster) Stop(ctx context.Context) error {
 	if running, err := s.controller.Running(ctx); err == nil && running {
 		s.cancelAll(ctx)
 	}
-	var errs []error
-	for _, d := range s.daemons() {
-		errs = append(errs, d.Stop(ctx))
-	}
-	return errors.Join(errs...)
+	return place.StopAll(ctx, s.daemons())
 }

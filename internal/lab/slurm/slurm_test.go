@@ -2,7 +2,9 @@ package slurm_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,29 +34,106 @@ func run(t *testing.T, c *slurmtest.Cluster, argv ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// home gives tests the files in the user's home.
+type home struct {
+	t   *testing.T
+	dir string
+}
+
+func (h home) exists(name string) func() bool {
+	return func() bool { _, err := os.Stat(filepath.Join(h.dir, name)); return err == nil }
+}
+
+func (h home) write(name, text string) {
+	h.t.Helper()
+	if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o644); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h home) read(name string) string {
+	h.t.Helper()
+	text, err := os.ReadFile(filepath.Join(h.dir, name))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return string(text)
+}
+
 func TestAnOrdinaryUsersJobOutlivesTheController(t *testing.T) {
+	t.Parallel()
 	c := slurmtest.Start(t, 2, 2)
-	home := c.User.Home
+	h := home{t, c.User.Home}
 	id := run(t, c, "sbatch", "--parsable", "-N2", "-o", "out", "--wrap",
 		"id -un; srun -l hostname; touch begun; until [ -e go ]; do sleep 0.1; done; echo done")
-	exists := func(name string) func() bool {
-		return func() bool { _, err := os.Stat(filepath.Join(home, name)); return err == nil }
-	}
-	until(t, "the job", exists("begun"))
+	until(t, "the job", h.exists("begun"))
 	c.RestartController()
-	if err := os.WriteFile(filepath.Join(home, "go"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	h.write("go", "")
 	until(t, "its end", func() bool {
 		return strings.Contains(run(t, c, "scontrol", "-o", "show", "job", id), "JobState=COMPLETED")
 	})
-	out, err := os.ReadFile(filepath.Join(home, "out"))
+	out := h.read("out")
+	for _, want := range []string{"alice", "0: n1", "1: n2", "done"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the job wrote %q, without %q", out, want)
+		}
+	}
+}
+
+func TestANodeWithoutItsDaemonIsDownUntilItIsBack(t *testing.T) {
+	t.Parallel()
+	c := slurmtest.Start(t, 2, 1, "SlurmdTimeout=5")
+	h := home{t, c.User.Home}
+	run(t, c, "sbatch", "--parsable", "-w", "n1", "--no-requeue", "-o", "out", "--wrap",
+		"touch begun; until [ -e go ]; do sleep 0.1; done; touch ended; while :; do sleep 0.1; done")
+	until(t, "the job", h.exists("begun"))
+	c.KillNodeDaemon("n1")
+	if down := c.Down(); !slices.Equal(down, []string{"slurmd on n1"}) {
+		t.Errorf("what is down is %q", down)
+	}
+	until(t, "the node to be called down", func() bool {
+		return strings.HasPrefix(run(t, c, "sinfo", "-h", "-n", "n1", "-o", "%t"), "down")
+	})
+	h.write("go", "")
+	until(t, "the job that goes on there", h.exists("ended"))
+	c.StartNodeDaemon("n1")
+	c.Ready()
+}
+
+func TestNothingIsLeftOfAStoppedCluster(t *testing.T) {
+	t.Parallel()
+	c := slurmtest.Start(t, 1, 1)
+	h := home{t, c.User.Home}
+	run(t, c, "sbatch", "-o", "out", "--wrap", "touch begun; sleep 1000")
+	run(t, c, "sbatch", "-o", "out", "--wrap", "sleep 1000")
+	until(t, "the job", h.exists("begun"))
+	c.Stop()
+	if down := c.Down(); !slices.Equal(down, []string{"slurmctld on head", "slurmd on n1"}) {
+		t.Errorf("stopped, but what is down is %q", down)
+	}
+	left, err := c.Hosts.Head.Command(t.Context(), "ps", "-e", "-o", "comm=").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"alice", "0: n1", "1: n2", "done"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("the job wrote %q, without %q", out, want)
+	for _, name := range strings.Fields(string(left)) {
+		if !slices.Contains([]string{"sh", "cat", "sleep", "munged", "ps"}, name) {
+			t.Errorf("%s is left of the cluster", name)
 		}
+	}
+	if n := strings.Count(string(left), "sleep"); n != 1 { // that of the host itself
+		t.Errorf("%d jobs are left", n-1)
+	}
+}
+
+func TestTheCommandsFromOutsideReachTheCluster(t *testing.T) {
+	t.Parallel()
+	c := slurmtest.Start(t, 1, 1)
+	out, err := exec.Command(filepath.Join(c.Commands, "srun"), "id", "-un").CombinedOutput()
+	if err != nil || strings.TrimSpace(string(out)) != "root" {
+		t.Errorf("a job of root's: %v: %s", err, out)
+	}
+	out, err = exec.Command(filepath.Join(c.UserCommands, "srun"), "id", "-un").CombinedOutput()
+	if err != nil || strings.TrimSpace(string(out)) != "alice" {
+		t.Errorf("a job of the user's: %v: %s", err, out)
 	}
 }

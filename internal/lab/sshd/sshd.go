@@ -40,7 +40,7 @@ type Servers struct {
 	daemons map[string]*place.Daemon
 }
 
-// New is the servers that the configuration describes. They may have been
+// New are the servers that the configuration describes. They may have been
 // started by another process.
 func New(c Config) *Servers {
 	s := &Servers{config: c, daemons: map[string]*place.Daemon{}}
@@ -69,12 +69,17 @@ func (s *Servers) Start(ctx context.Context) error {
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	for _, h := range s.config.Hosts {
-		if err := s.StartHost(ctx, h.Name()); err != nil {
-			return err
-		}
+	if err := place.StartAll(ctx, s.all()); err != nil {
+		return err
 	}
-	return nil
+	return place.Until(ctx, "the SSH servers", func(ctx context.Context) (bool, error) {
+		// They write their process ids when they listen.
+		down, err := s.Down(ctx)
+		if err == nil && len(down) > 0 {
+			err = errors.New("not up: " + strings.Join(down, ", "))
+		}
+		return err == nil, err
+	})
 }
 
 // StartHost starts the server of one host unless it runs, and returns when it
@@ -87,33 +92,22 @@ func (s *Servers) StartHost(ctx context.Context, host string) error {
 	if err := d.Start(ctx); err != nil {
 		return err
 	}
-	// It writes its process id when it listens.
 	return place.Until(ctx, "the SSH server of "+host, d.Running)
 }
 
-// Down lists the hosts whose server does not run.
-func (s *Servers) Down(ctx context.Context) ([]string, error) {
-	var down []string
+func (s *Servers) all() []*place.Daemon {
+	var all []*place.Daemon
 	for _, h := range s.config.Hosts {
-		running, err := s.daemons[h.Name()].Running(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !running {
-			down = append(down, h.Name())
-		}
+		all = append(all, s.daemons[h.Name()])
 	}
-	return down, nil
+	return all
 }
 
+// Down lists the servers that do not run, such as "sshd on n1".
+func (s *Servers) Down(ctx context.Context) ([]string, error) { return place.Down(ctx, s.all()) }
+
 // Stop ends all servers. Sessions go on until they end or the host does.
-func (s *Servers) Stop(ctx context.Context) error {
-	var errs []error
-	for _, h := range s.config.Hosts {
-		errs = append(errs, s.daemons[h.Name()].Stop(ctx))
-	}
-	return errors.Join(errs...)
-}
+func (s *Servers) Stop(ctx context.Context) error { return place.StopAll(ctx, s.all()) }
 
 // prepare writes keys and settings.
 func (s *Servers) prepare(ctx context.Context) error {

@@ -116,5 +116,13 @@ func (c *Cell) StartExecd(node string) {
 // Ready waits until all hosts take jobs.
 func (c *Cell) Ready() { c.t.Helper(); c.with(c.cell.Ready) }
 
-// Stop ends everything in order, as a lab does.
+// Down lists the daemons that do not run.
+func (c *Cell) Down() []string {
+	c.t.Helper()
+	var down []string
+	c.with(func(ctx context.Context) (err error) { down, err = c.cell.Down(ctx); return err })
+	return down
+}
+
+// Stop ends all jobs and daemons in order, as a lab does.
 func (c *Cell) Stop() { c.t.Helper(); c.with(c.cell.Stop) }

@@ -119,3 +119,14 @@ func (c *Cluster) StartNodeDaemon(node string) {
 
 // Ready waits until all nodes take jobs.
 func (c *Cluster) Ready() { c.t.Helper(); c.with(c.slurm.Ready) }
+
+// Down lists the daemons that do not run.
+func (c *Cluster) Down() []string {
+	c.t.Helper()
+	var down []string
+	c.with(func(ctx context.Context) (err error) { down, err = c.slurm.Down(ctx); return err })
+	return down
+}
+
+// Stop ends all jobs and daemons in order, as a lab does.
+func (c *Cluster) Stop() { c.t.Helper(); c.with(c.slurm.Stop) }
