@@ -17,6 +17,9 @@ import (
 // jobName is a name that Grid Engine takes: it may not begin with a digit.
 var jobName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9.-]{0,200}$`)
 
+// variable is what Grid Engine replaces in the names of folders, such as $HOME.
+var variable = regexp.MustCompile(`\$\{?[A-Za-z_]`)
+
 // jobNumber is all that qsub -terse prints.
 var jobNumber = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
 
@@ -50,7 +53,7 @@ func (m *Manager) request(r *batch.Request) ([]string, error) {
 		return nil, fmt.Errorf("%w: %s and %s have to be whole paths", driver.ErrRefused, r.Script, r.Output)
 	}
 	folder, output := filepath.Dir(r.Output), filepath.Base(r.Output)
-	if strings.Contains(r.Output, "$") { // such as $HOME: it would be replaced
+	if variable.MatchString(r.Output) {
 		folder, output = "/", "/dev/null"
 	}
 	args := []string{"-terse", "-clear", "-C", "", "-b", "n", "-N", r.Name, "-wd", folder, "-o", output,
