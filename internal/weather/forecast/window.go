@@ -1,0 +1,114 @@
+package forecast
+
+import (
+	"slices"
+	"sort"
+)
+
+// recent are the last values: as many as there is room for.
+type recent struct {
+	values []float64
+	count  int // of all values so far
+}
+
+func newRecent(room int) recent { return recent{values: make([]float64, room)} }
+
+// back is the value n before the next, 1 being the last one.
+func (r *recent) back(n int) float64 { return r.values[(r.count-n)%len(r.values)] }
+
+func (r *recent) add(x float64) {
+	r.values[r.count%len(r.values)] = x
+	r.count++
+}
+
+// list is all that is there, oldest first.
+func (r *recent) list() []float64 {
+	list := make([]float64, r.len(len(r.values)))
+	for i := range list {
+		list[i] = r.back(len(list) - i)
+	}
+	return list
+}
+
+// len is how many values are there, of n at most.
+func (r *recent) len(n int) int { return min(r.count, n) }
+
+// sliding is the sum of the last values.
+type sliding struct {
+	length int
+	sum    float64
+}
+
+// add is told of a value before r is.
+func (s *sliding) add(r *recent, x float64) {
+	s.sum += x
+	if r.count >= s.length {
+		s.sum -= r.back(s.length)
+	}
+}
+
+// renew sums up anew, so that rounding does not pile up.
+func (s *sliding) renew(r *recent) {
+	s.sum = 0
+	for i := range r.len(s.length) {
+		s.sum += r.back(i + 1)
+	}
+}
+
+func (s *sliding) mean(r *recent) float64 { return s.sum / float64(r.len(s.length)) }
+
+// sorted are the last values by size. As few as they are, moving some in place
+// is quicker than any tree.
+type sorted struct {
+	length int
+	values []float64
+}
+
+func newSorted(length int) sorted { return sorted{length, make([]float64, 0, length)} }
+
+// add puts x in, and the oldest out once there are length values. It is told
+// of a value before r is.
+func (s *sorted) add(r *recent, x float64) {
+	v := s.values
+	to := sort.SearchFloat64s(v, x)
+	if len(v) < s.length {
+		s.values = slices.Insert(v, to, x)
+		return
+	}
+	from := sort.SearchFloat64s(v, r.back(s.length))
+	if from < to { // those between move one down
+		to--
+		copy(v[from:to], v[from+1:to+1])
+	} else {
+		copy(v[to+1:from+1], v[to:from])
+	}
+	v[to] = x
+}
+
+// renew sorts anew.
+func (s *sorted) renew(r *recent) {
+	s.values = s.values[:0]
+	for i := range r.len(s.length) {
+		s.values = append(s.values, r.back(i+1))
+	}
+	slices.Sort(s.values)
+}
+
+func (s *sorted) median() float64 {
+	n := len(s.values)
+	if n%2 == 1 {
+		return s.values[n/2]
+	}
+	return (s.values[n/2-1] + s.values[n/2]) / 2
+}
+
+// trimmed is the mean without the lowest and the highest three tenths.
+func (s *sorted) trimmed() float64 {
+	n := len(s.values)
+	cut := n * 3 / 10
+	sum := 0.0
+	for _, x := range s.values[cut : n-cut] {
+		sum += x
+	}
+	return sum / float64(n-2*cut)
+}
