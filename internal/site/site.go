@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
+	"github.com/godwit-hpc/godwit/internal/driver/gridengine"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
 	"github.com/godwit-hpc/godwit/internal/driver/slurm"
 )
@@ -39,6 +40,12 @@ func Open(s *driver.Settings, a Around) (Driver, error) {
 	case "slurm":
 		return batch.New(batchOptions(s, a), slurm.New(slurm.Options{Commands: s.Commands, Env: s.Env,
 			Partition: s.Partition, Options: s.Options, Log: a.Log}))
+	case "gridengine":
+		m, err := gridengine.New(gridengine.Options{Commands: s.Commands, Env: s.Env, Queue: s.Partition, PE: s.PE, Options: s.Options, Log: a.Log})
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", s.Cluster, err)
+		}
+		return batch.New(batchOptions(s, a), m)
 	}
 	return nil, fmt.Errorf("cluster %s: there is no driver %q", s.Cluster, s.Kind)
 }

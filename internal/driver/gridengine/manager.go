@@ -25,7 +25,7 @@ import (
 type Options struct {
 	Queue    string            // "": as the cell likes
 	PE       string            // parallel environment for jobs of several processors; "": there is none
-	Submit   []string          // further options of qsub
+	Options  []string          // for qsub, as they are
 	Env      map[string]string // for the commands, such as SGE_ROOT
 	Commands string            // their folder; "": found
 	Clock    clock.Clock       // nil: the machine's

@@ -75,7 +75,7 @@ func (m *Manager) request(r *batch.Request) ([]string, error) {
 	if r.Memory > 0 {
 		args = append(args, "-l", fmt.Sprintf("mem_total=%dK", (r.Memory+1023)/1024))
 	}
-	return append(append(args, m.opt.Submit...), r.Script), nil
+	return append(append(args, m.opt.Options...), r.Script), nil
 }
 
 // What is said when the qmaster was certainly not reached, or has certainly not
