@@ -54,7 +54,6 @@ func (s *Cluster) conf() string {
 		"SlurmdParameters=config_overrides", // CPUs are what we say
 		"ReturnToService=2",
 		"SlurmdTimeout=" + strconv.Itoa(timeout),
-		"MessageTimeout=30",
 		"KillWait=2",
 		"MinJobAge=300",
 		"InactiveLimit=0",

@@ -82,7 +82,8 @@ func TestAnOrdinaryUsersJobOutlivesTheController(t *testing.T) {
 
 func TestANodeWithoutItsDaemonIsDownUntilItIsBack(t *testing.T) {
 	t.Parallel()
-	c := slurmtest.Start(t, 2, 1, "SlurmdTimeout=5")
+	// A refused connection is tried again until the message timeout is over.
+	c := slurmtest.Start(t, 2, 1, "SlurmdTimeout=4", "MessageTimeout=2")
 	h := home{t, c.User.Home}
 	run(t, c, "sbatch", "--parsable", "-w", "n1", "--no-requeue", "-o", "out", "--wrap",
 		"touch begun; until [ -e go ]; do sleep 0.1; done; touch ended; while :; do sleep 0.1; done")
