@@ -7,11 +7,13 @@ import (
 	"time"
 )
 
-// near reports whether got is want, but for what a process uses before main
-// and after its report, and for ticks.
+// unreported is what a process may use before main and after its report: much
+// on a slow machine, and under the race detector.
+const unreported = 100 * time.Millisecond
+
+// near reports whether got is want, but for what goes unreported, and for ticks.
 func near(got, want time.Duration, processes int) bool {
-	each := 30 * time.Millisecond
-	return got >= want-2*tick*time.Duration(processes) && got <= want+each*time.Duration(processes)
+	return got >= want-2*tick*time.Duration(processes) && got <= want+unreported*time.Duration(processes)
 }
 
 func TestProcessorTimeOfChildrenAndOfTheDeadIsCounted(t *testing.T) {
@@ -31,7 +33,7 @@ func TestProcessorTimeOfChildrenAndOfTheDeadIsCounted(t *testing.T) {
 			t.Fatalf("%+v after %+v", u, last)
 		}
 		// Never more than there is: what is counted twice would stay.
-		if ceiling, n := reported(t, file); n == 5 && u.CPU > ceiling+5*30*time.Millisecond {
+		if ceiling, n := reported(t, file); n == 5 && u.CPU > ceiling+5*unreported {
 			t.Fatalf("counted %v, the processes used %v", u.CPU, ceiling)
 		}
 		most = max(most, u.Processes)
@@ -81,7 +83,7 @@ func TestProcessorTimeOfChildrenNobodyWaitsForIsKeptAsLastSeen(t *testing.T) {
 	})
 	got := tree.Usage().CPU
 	want, _ := reported(t, file)
-	if got < high || got < want*7/10 || got > want+5*30*time.Millisecond {
+	if got < high || got < want*7/10 || got > want+5*unreported {
 		t.Errorf("counted %v, once %v; used %v", got, high, want)
 	}
 	// And it is counted once: more work adds to it.
