@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -254,9 +255,13 @@ func expected(a *wire.Attempt) time.Duration {
 // build is the program as the job describes it.
 func (p *preparation) build(pipes *pipes) *checkpoint.Program {
 	a := p.attempt
+	stderr := pipes.w[1]
+	if a.Spec.Merge {
+		stderr = pipes.w[0]
+	}
 	return &checkpoint.Program{
 		Argv: a.Spec.Argv, Restart: a.Spec.Checkpoint.Restart, Env: environment(a, p.folder.work(), os.Environ()),
-		Dir: p.folder.work(), Scratch: p.folder.scratch(), Stdout: pipes.w[0], Stderr: pipes.w[1],
+		Dir: p.folder.work(), Scratch: p.folder.scratch(), Stdout: pipes.w[0], Stderr: stderr,
 		Mark: a.Mark, CPUs: a.CPUs, Cgroup: a.Cgroup,
 		Limits: checkpoint.Limits{Processes: a.Spec.Processes},
 		Signal: a.Spec.Checkpoint.Signal, Files: a.Spec.Checkpoint.Files, CPUFeatures: a.CPUFeatures,
@@ -309,9 +314,8 @@ func environment(a *wire.Attempt, dir string, ours []string) []string {
 	if a.Spec.Array != (jobfile.ArrayRange{}) {
 		set["GODWIT_INDEX"] = fmt.Sprint(a.Index)
 	}
-	for name, value := range a.Spec.Env { // order-free: every name is there once
-		set[name] = value
-	}
+	maps.Copy(set, managerVariables(a, dir, ours))
+	maps.Copy(set, a.Spec.Env)
 	set["GODWIT_ATTEMPT"] = a.Mark
 	env := make([]string, 0, len(ours)+len(set))
 	for _, v := range ours {

@@ -81,6 +81,9 @@ type Broker struct {
 	snapped   uint64 // last event in the newest snapshot
 	wake      core.Time
 	pending   []store.Outbound // that the last broker had still to do
+	awaited   map[awaitedKey]*awaited
+
+	writing sync.Mutex // one at a time adds to files of the user
 }
 
 // cluster is a cluster and what the broker noticed of it.
@@ -110,7 +113,7 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 		return nil, errors.New("there is no cluster to run jobs on")
 	}
 	b := &Broker{opt: opt, mail: make(chan func(*turn), 256), stopped: make(chan struct{}),
-		jobs: map[core.JobID]*job{}, wake: core.Never}
+		jobs: map[core.JobID]*job{}, wake: core.Never, awaited: map[awaitedKey]*awaited{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	for i, c := range opt.Clusters {
 		b.clusters = append(b.clusters, &cluster{Cluster: c, id: core.ClusterID(i), load: driver.Load{Share: 1}, told: felt{share: 1}})

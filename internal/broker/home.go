@@ -19,7 +19,14 @@ import (
 func (b *Broker) bringHome(j *job) {
 	j.line.add(b.beside, func() {
 		began := b.now()
-		bytes, aside, err := b.putBack(b.ctx, j)
+		var bytes int64
+		var aside int
+		var err error
+		if j.rec.Result != "" {
+			bytes, aside, err = b.putBack(b.ctx, j)
+		}
+		unwritten := b.writeOutputs(j)
+		heirs := b.handOn(b.ctx, j)
 		if err != nil && b.ctx.Err() != nil {
 			return
 		}
@@ -32,8 +39,16 @@ func (b *Broker) bringHome(j *job) {
 			case aside > 0:
 				t.explain(j, "results", "brought home", fmt.Sprintf("%d files had been changed meanwhile: the job's lie beside them, named .godwit-%d", aside, j.rec.ID), nil)
 			}
-			t.moved(j, history.Transfer{What: history.StageOut, From: j.rec.Cluster, Bytes: bytes, Sent: bytes, Seconds: t.now.Sub(began).Seconds()})
-			j.rec.StagedOut, j.over = true, true
+			if unwritten != nil {
+				t.explain(j, "results", "output not written to its file", unwritten.Error(), nil)
+				j.rec.Reason = "its output could not be written to its file: " + unwritten.Error()
+			}
+			if j.rec.Result != "" {
+				t.moved(j, history.Transfer{What: history.StageOut, From: j.rec.Cluster, Bytes: bytes, Sent: bytes, Seconds: t.now.Sub(began).Seconds()})
+			}
+			j.rec.StagedOut = true
+			t.inherit(heirs)
+			t.finished(j)
 			t.touch(j)
 		})
 	})

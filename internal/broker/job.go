@@ -28,7 +28,8 @@ type job struct {
 	danger    bool            // the deadline was found in danger in this attempt
 	aimed     string          // why it is being stopped, for the history: moved or stopped
 	waits     string          // why it was last said to wait
-	held      bool            // not given to the engine yet: the array has enough running
+	held      bool            // not given to the engine yet: the array has enough running, or it waits for others
+	awaits    bool            // it waits for others, or for a moment; it is held then
 	quote     *history.Quote
 	question  map[string]any // what the last decision was about
 	over      bool           // terminal, and its results are home

@@ -63,6 +63,7 @@ func (t *turn) became(j *job, ev *core.Event) {
 		j.startedAt = t.now
 		if j.rec.Started == 0 {
 			j.rec.Started = t.now
+			t.begun(j)
 		}
 		if w := t.b.eng.World().Job(ev.Job); w != nil {
 			j.rec.Migrations = w.Moves()
@@ -113,8 +114,8 @@ func (t *turn) ended(j *job, ev *core.Event) {
 		t.forget(j, s.N)
 	}
 	j.saved = nil
-	if j.rec.Result == "" || j.rec.StagedOut {
-		j.over = true
+	if j.rec.Result == "" && !j.rec.Named || j.rec.StagedOut {
+		t.finished(j)
 	} else {
 		t.after(func() { t.b.bringHome(j) })
 	}

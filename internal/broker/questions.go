@@ -213,9 +213,12 @@ func (b *Broker) Cancel(ctx context.Context, ref string) (*View, error) {
 		return v, err
 	}
 	err = b.ask(ctx, func(t *turn) {
-		if j.held {
-			j.held, j.rec.State, j.rec.Ended, j.rec.Code, j.rec.Reason, j.over = false, core.Cancelled, t.now, 130, "the user asked for it", true
-			t.touch(j)
+		switch {
+		case j.rec.State.Terminal():
+			return
+		case t.b.eng.World().Job(j.rec.ID) == nil: // it is held, or just being let in
+			t.endHeld(j, 130, "the user asked for it")
+			t.wakeHeld()
 			return
 		}
 		t.step(&core.Input{Kind: core.Cancel, Job: j.rec.ID})

@@ -213,6 +213,14 @@ func (b *Broker) maybeSnapshot(ctx context.Context) error {
 // out again, every live attempt is seen to, attempts that nobody knows are
 // ended, results are brought home.
 func (b *Broker) resume() {
+	for id, j := range b.jobs {
+		j.held = !j.rec.State.Terminal() && b.eng.World().Job(id) == nil // of an array, or submitted just before the end
+	}
+	b.tell(func(t *turn) { // before anybody can come home to those who wait
+		t.awaitAgain()
+		t.wakeHeld()
+		t.step(&core.Input{Kind: core.Tick})
+	})
 	for _, o := range b.pending {
 		j := b.jobs[o.Command.Job]
 		if j == nil { // over; only its folder is left
@@ -228,9 +236,7 @@ func (b *Broker) resume() {
 		case j.over:
 		case j.rec.State.Terminal():
 			b.bringHome(j)
-		case w == nil:
-			j.held = true // of an array, or submitted just before the end
-		case len(w.Parts()) > 0:
+		case w != nil && len(w.Parts()) > 0:
 			c := core.Command{Kind: core.Start, Job: id, Epoch: w.Epoch()}
 			j.line.add(b.beside, func() { b.start(j, c) })
 		}
@@ -238,10 +244,6 @@ func (b *Broker) resume() {
 	for _, c := range b.clusters {
 		b.goBeside(func(ctx context.Context) { b.sweep(ctx, c) })
 	}
-	b.tell(func(t *turn) {
-		t.wakeHeld()
-		t.step(&core.Input{Kind: core.Tick})
-	})
 }
 
 // sweep ends attempts that a cluster knows and we do not, as soon as it can be
@@ -269,13 +271,14 @@ func (b *Broker) sweep(ctx context.Context, c *cluster) {
 	}
 }
 
-// wakeHeld lets those in that a crash kept from the engine: the first of every
-// array, as many as may run at once.
+// wakeHeld lets those in that a crash, or others, kept from the engine: the first
+// of every array, as many as may run at once.
 func (t *turn) wakeHeld() {
 	running := map[core.JobID]int{}
 	var held []*job
 	for _, j := range t.b.jobs {
 		switch {
+		case j.awaits:
 		case j.held:
 			held = append(held, j)
 		case !j.rec.State.Terminal():

@@ -34,18 +34,28 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 	}
 	need, why := b.need(ctx, spec)
 	quotes := b.quotes(ctx, spec, allowed, need)
-	var ids []core.JobID
-	var refused error
-	err = b.ask(ctx, func(t *turn) {
-		proto := t.coreJob(spec, allowed, need)
-		if reason, ok := place.EverFits(t.b.eng.World().View(t.now, 0), proto, t.b.eng.World().PlacePolicy(proto)); !ok {
-			refused = &badinput.Error{Field: "procs", Value: fmt.Sprint(spec.Min), Want: reason.String()}
-			return
-		}
-		ids = t.submitAll(spec, work, proto, why, quotes)
-	})
+	wants, err := b.resolve(ctx, spec)
 	if err != nil {
 		return nil, err
+	}
+	var ids []core.JobID
+	var refused error
+	for again := true; again; {
+		caught, over := b.catchUp(ctx, spec, work, wants)
+		err = b.ask(ctx, func(t *turn) {
+			if again = t.countOver(wants) != over; again {
+				return // another of those it waits for came home just now
+			}
+			proto := t.coreJob(spec, allowed, need)
+			if reason, ok := place.EverFits(t.b.eng.World().View(t.now, 0), proto, t.b.eng.World().PlacePolicy(proto)); !ok {
+				refused = &badinput.Error{Field: "procs", Value: fmt.Sprint(spec.Min), Want: reason.String()}
+				return
+			}
+			ids, refused = t.submitAll(spec, caught, wants, proto, why, quotes)
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	return ids, refused
 }
@@ -64,41 +74,53 @@ func (b *Broker) acceptable(ctx context.Context, spec *jobfile.Job, work string)
 	return nil
 }
 
-func (t *turn) submitAll(spec *jobfile.Job, work string, proto *core.Job, why string, quotes []Quote) []core.JobID {
+func (t *turn) submitAll(spec *jobfile.Job, work string, wants []want, proto *core.Job, why string, quotes []Quote) ([]core.JobID, error) {
 	var ids []core.JobID
 	parent, atOnce := core.JobID(0), 0
 	indices := indices(spec.Array)
+	waits, err := t.waitsOf(spec, wants, indices)
+	if err != nil {
+		return nil, err
+	}
 	if spec.Array.Len() > 0 {
 		parent, atOnce = t.b.nextJob, spec.Array.AtOnce
 	}
+	in := 0
 	for n, index := range indices {
 		id := t.b.nextJob
 		t.b.nextJob++
 		j := newJob(store.Job{ID: id, Unique: newUnique(), User: t.b.opt.User, Submitted: t.now, Parent: parent, Spec: spec,
-			Index: index, State: core.Submitted, Deadline: proto.Deadline, Work: work})
+			Index: index, State: core.Submitted, Deadline: proto.Deadline, Work: work, Named: spec.Stdout+spec.Stderr != "",
+			After: waits[n]})
+		if spec.Begin > 0 {
+			j.rec.NotBefore = t.now.Add(spec.Begin)
+		}
 		t.b.jobs[id] = j
 		t.touch(j)
 		ids = append(ids, id)
 		t.explain(j, "submit", "taken in", why, map[string]any{"estimate_s": proto.Estimate.Seconds(), "spread": proto.Spread})
-		if atOnce > 0 && n >= atOnce {
+		if t.waitsFirst(j) {
+			continue
+		}
+		if atOnce > 0 && in >= atOnce {
 			j.held = true
 			j.rec.Reason = fmt.Sprintf("at most %d jobs of the array run at once", atOnce)
 			continue
 		}
+		in++
 		t.enter(j, proto)
 		t.quoted(j, quotes)
 	}
-	return ids
+	return ids, nil
 }
 
 // indices lists those of an array; of a job that is none it is one that means
 // nothing.
 func indices(a jobfile.ArrayRange) []int {
-	list := []int{0}
-	for n := range a.Len() {
-		list = append(list[:n], a.First+n*a.Step)
+	if a.Len() == 0 {
+		return []int{0}
 	}
-	return list
+	return a.Indices()
 }
 
 // enter hands a job to the engine.
@@ -116,7 +138,7 @@ func (t *turn) next(ended *job) {
 	}
 	var first *job
 	for _, j := range t.b.jobs { // the lowest number is sought, in whatever order
-		if j.held && j.rec.Parent == ended.rec.Parent && (first == nil || j.rec.ID < first.rec.ID) {
+		if j.held && !j.awaits && j.rec.Parent == ended.rec.Parent && (first == nil || j.rec.ID < first.rec.ID) {
 			first = j
 		}
 	}
@@ -137,6 +159,9 @@ func (t *turn) letIn(j *job) {
 			}
 			need, _ := t.b.need(ctx, j.spec)
 			t.b.tell(func(t *turn) {
+				if j.rec.State.Terminal() {
+					return // cancelled meanwhile
+				}
 				proto := t.coreJob(j.spec, allowed, need)
 				proto.Deadline = j.rec.Deadline
 				t.enter(j, proto)

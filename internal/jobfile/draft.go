@@ -30,6 +30,8 @@ type place struct {
 	file string
 	line int
 	flag string // "--procs"; "" in a file
+	// under says that it is a line of a batch system, over which all others go.
+	under bool
 }
 
 // draft is a job that is being read: fields in the order in which they come, then
@@ -48,6 +50,12 @@ type draft struct {
 	listed []string
 	unset  []string // variables that have a name and no value yet
 	script string   // the script that the job is, to be sent along
+	shell  string   // that runs it, whatever its first line says
+	stdin  string   // file that it reads
+	around wrapping // what a job description has done around the program
+
+	saveSignal, signalText string // signal that a batch system is to send before the end
+	signalAt               place
 }
 
 func newDraft(o Options) *draft {
@@ -72,7 +80,7 @@ func (d *draft) has(field string) bool { _, ok := d.at[field]; return ok }
 // finish checks the fields in the light of each other and fills in what follows
 // from them.
 func (d *draft) finish() (*Job, error) {
-	for _, step := range []func() error{d.command, d.texts, d.size, d.saving, d.variables, d.retrying} {
+	for _, step := range []func() error{d.command, d.texts, d.size, d.hinted, d.saving, d.variables, d.retrying, d.outputFiles} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -92,6 +100,9 @@ func (d *draft) command() error {
 		d.Argv = shell(d.line)
 	case d.has("argv"):
 		d.Argv = d.listed
+		if d.shell != "" {
+			d.Argv = []string{d.shell, d.listed[len(d.listed)-1]}
+		}
 	default:
 		return d.fail("run", "", "what to run is missing: a shell line, or argv with a list of words")
 	}
@@ -106,6 +117,7 @@ func (d *draft) texts() error {
 	}{
 		{"argv", d.Argv}, {"workdir", []string{d.Workdir}}, {"setup", []string{d.Setup}}, {"inputs", d.Inputs}, {"outputs", d.Outputs},
 		{"checkpoint.files", d.Checkpoint.Files}, {"checkpoint.restart", d.Checkpoint.Restart}, {"progress", []string{d.Progress}},
+		{"output", []string{d.Stdout}}, {"error", []string{d.Stderr}}, {"stdin", []string{d.stdin}},
 	} {
 		for _, text := range list.texts {
 			if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
@@ -236,6 +248,7 @@ func (d *draft) files() error {
 		}
 		d.Workdir = dir
 	}
+	scriptAt := len(d.Inputs)
 	if d.script != "" {
 		d.Inputs = append(d.Inputs, d.script)
 	}
@@ -247,7 +260,10 @@ func (d *draft) files() error {
 		d.Inputs[i] = in
 	}
 	if d.script != "" {
-		d.Argv[len(d.Argv)-1] = lastName(d.Inputs[len(d.Inputs)-1])
+		d.Argv[len(d.Argv)-1] = lastName(d.Inputs[scriptAt])
+	}
+	if err := d.wrap(); err != nil {
+		return err
 	}
 	return d.distinct()
 }

@@ -46,18 +46,51 @@ type Job struct {
 
 	Array ArrayRange `json:"array,omitzero"`
 
+	After []Dependency  `json:"after,omitempty"` // what must have happened to other jobs before it starts
+	Begin time.Duration `json:"begin,omitempty"` // it starts no sooner, from submission
+
+	// Stdout and Stderr are files in which what it wrote is to be found at its
+	// end, beside the log: patterns of OutputName, relative to Workdir.
+	Stdout string `json:"stdout,omitempty"`
+	Stderr string `json:"stderr,omitempty"`
+	Append bool   `json:"append,omitempty"` // to what these files hold already
+	Merge  bool   `json:"merge,omitempty"`  // what it writes to stderr goes to stdout
+
+	Manager Manager `json:"manager,omitzero"`
+
 	// By is the deadline where it was given as a moment; Deadline is the time
 	// until then from when the file was read. Whoever submits later sets it again:
-	// see Due.
-	By time.Time `json:"-"`
+	// see Due. BeginAt likewise is Begin.
+	By      time.Time `json:"-"`
+	BeginAt time.Time `json:"-"`
 }
 
-// Due counts the deadline from now on, where it was given as a moment.
+// Due counts from now on what was given as a moment.
 func (j *Job) Due(now time.Time) {
 	if !j.By.IsZero() {
 		j.Deadline = max(j.By.Sub(now), time.Millisecond)
 	}
+	if !j.BeginAt.IsZero() {
+		j.Begin = max(j.BeginAt.Sub(now), 0)
+	}
 }
+
+// Manager is what a script says to the batch system that it was written for.
+type Manager struct {
+	Kind string `json:"kind,omitempty"` // whose variables it expects: Slurm, GridEngine; "": nobody's
+	// Options have a meaning on clusters of that kind only, as the partition has:
+	// by the names that the manager gives them, without hyphens.
+	Options map[string][]string `json:"options,omitempty"`
+	Threads int                 `json:"threads,omitempty"` // processors of each of its processes; 0: it does not say
+	Nodes   int                 `json:"nodes,omitempty"`   // hosts it wants to be spread over; 0: it does not say
+	PerNode int                 `json:"perNode,omitempty"` // processes on each of them; 0: it does not say
+}
+
+// The kinds of managers whose scripts are understood, named as their drivers.
+const (
+	Slurm      = "slurm"
+	GridEngine = "gridengine"
+)
 
 // Adapt says whether a job that is about to miss its deadline is moved.
 type Adapt string
@@ -78,19 +111,6 @@ type Checkpoint struct {
 
 // Never is the Every of a job that is saved only when asked for or moved.
 const Never = time.Duration(-1)
-
-// ArrayRange is the indices of an array job, and how many may run at once.
-type ArrayRange struct {
-	First, Last, Step, AtOnce int // AtOnce 0: all
-}
-
-// Len is the number of indices; 0 if the job is no array.
-func (a ArrayRange) Len() int {
-	if a.Step == 0 {
-		return 0
-	}
-	return (a.Last-a.First)/a.Step + 1
-}
 
 // DefaultRetries is how often a job is started again that was lost through no
 // fault of its own: often enough for a bad day, not for ever.
@@ -119,9 +139,9 @@ func (j *Job) Check() error {
 		return bad("argv", strings.Join(j.Argv, " "), "a command")
 	case j.Min < 1 || j.Max < j.Min:
 		return bad("procs", fmt.Sprintf("%d-%d", j.Min, j.Max), "at least one processor, and not more at least than at most")
-	case a != (ArrayRange{}) && (a.Step < 1 || a.First < 0 || a.Last < a.First || a.AtOnce < 0 || a.Len() > maxArray):
-		return bad("array", fmt.Sprintf("%d-%d:%d", a.First, a.Last, a.Step), fmt.Sprintf("a range of at most %d indices", maxArray))
-	case j.Deadline < 0 || j.Estimate < 0 || j.Time < 0 || j.Memory < 0 || j.Processes < 0 || j.Retries < 0:
+	case !a.sound():
+		return bad("array", fmt.Sprintf("%d-%d:%d %s", a.First, a.Last, a.Step, a.List), fmt.Sprintf("at most %d indices", maxArray))
+	case j.Begin < 0 || j.Deadline < 0 || j.Estimate < 0 || j.Time < 0 || j.Memory < 0 || j.Processes < 0 || j.Retries < 0:
 		return bad("job", j.Name, "times and numbers that are not negative")
 	}
 	return nil

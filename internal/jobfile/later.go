@@ -12,7 +12,6 @@ import (
 var notYet = map[string]string{
 	"requirements": "choosing hosts by an expression comes later; on names the clusters that will do",
 	"rank":         "ranking clusters by an expression comes later; place chooses how they are ranked",
-	"after":        "jobs that wait for others come later",
 	"build":        "building for each site comes later; setup runs a line before the program",
 	"components":   "jobs of several parts come later",
 	"pattern":      "choosing hosts by communication pattern comes later; see godwit select",

@@ -201,41 +201,6 @@ func parsePattern(s string) (string, error) {
 	return s, nil
 }
 
-// parseArray reads 1-100, 1-100:5 and 1-100%20.
-func parseArray(s string) (ArrayRange, error) {
-	const want = "indices such as 1-100, 0-90:10 or, for at most 20 at once, 1-100%20"
-	bad := func(also string) (ArrayRange, error) { return ArrayRange{}, errors.New(want + also) }
-	rest, atOnce, limited := strings.Cut(s, "%")
-	rest, step, stepped := strings.Cut(rest, ":")
-	first, last, ranged := strings.Cut(rest, "-")
-	if !ranged {
-		last = first
-	}
-	a := ArrayRange{Step: 1}
-	for _, part := range []struct {
-		text  string
-		given bool
-		to    *int
-		least int
-	}{{first, true, &a.First, 0}, {last, true, &a.Last, 0}, {step, stepped, &a.Step, 1}, {atOnce, limited, &a.AtOnce, 1}} {
-		if !part.given {
-			continue
-		}
-		n, err := strconv.Atoi(part.text)
-		if err != nil || n < part.least || n > maxIndex {
-			return bad("")
-		}
-		*part.to = n
-	}
-	if a.Last < a.First {
-		return bad("; the last comes after the first")
-	}
-	if a.Len() > maxArray {
-		return bad(fmt.Sprintf("; at most %d of them", maxArray))
-	}
-	return a, nil
-}
-
 var kinds = []string{"rigid", "moldable", "malleable"}
 
 func parseKind(s string) (core.Kind, error) {

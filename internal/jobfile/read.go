@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,20 +13,22 @@ import (
 // maxFile bounds a job file: it is written by hand.
 const maxFile = 4 << 20
 
-// Read reads the job in a file: YAML, or a script that begins with #!.
+// Read reads the job in a file: YAML, a script, or a job description of PSI/J.
 func Read(path string, o Options) (*Job, []Warning, error) {
 	data, err := yamlfile.ReadFile(path, "a job file", maxFile)
 	if err != nil {
 		return nil, nil, err
 	}
 	d := newDraft(o)
-	if err := d.parse(path, data); err != nil {
-		return nil, d.warnings, err
+	err = d.parse(path, data)
+	var job *Job
+	if err == nil {
+		job, err = d.finish()
 	}
-	job, err := d.finish()
 	if err == nil {
 		err = d.files()
 	}
+	slices.SortStableFunc(d.warnings, func(a, b Warning) int { return a.Line - b.Line })
 	if err != nil {
 		return nil, d.warnings, err
 	}
@@ -35,11 +38,12 @@ func Read(path string, o Options) (*Job, []Warning, error) {
 // parse reads a file's content and what the command line says over it.
 func (d *draft) parse(name string, data []byte) error {
 	var err error
-	if bytes.HasPrefix(data, []byte("#!")) {
+	switch {
+	case isScript(data):
 		err = d.parseScript(name, data)
-	} else if isJobSpec(data) {
-		err = &badinput.Error{File: name, Want: "a job file or a script; PSI/J job descriptions are not supported yet"}
-	} else {
+	case isJobSpec(data):
+		err = d.parseJobSpec(name, data)
+	default:
 		err = d.parseYAML(name, data)
 	}
 	if err != nil {

@@ -96,7 +96,7 @@ adapt: off
 		Min: 2, Max: 32, Kind: core.Moldable, Memory: 2 << 30, Time: time.Hour, Processes: 50, On: []string{"near", "far"},
 		Place: core.DeadlineFirst, Confidence: 0.9, Reliability: 0.8, Retries: 3, RetryOn: []string{"node_fail", "preempted"}, Adapt: AdaptOff,
 		Checkpoint: Checkpoint{"signal", 10 * time.Minute, "USR1", []string{"state.dat"}, []string{"./xto", "--resume"}},
-		Progress:   `step (\d+)/(\d+)`, Array: ArrayRange{1, 100, 1, 20},
+		Progress:   `step (\d+)/(\d+)`, Array: ArrayRange{First: 1, Last: 100, Step: 1, AtOnce: 20},
 	}
 	if diff := cmp.Diff(want, job); diff != "" {
 		t.Error(diff)
@@ -138,8 +138,14 @@ func TestWhatIsLeftOutHasADefault(t *testing.T) {
 			j.Checkpoint = Checkpoint{Method: "exit85", Files: []string{"a/b"}, Restart: []string{"sh", "-c", "./x -r"}}
 		}},
 		{"run: true\ncheckpoint: {signal: TERM, files: [s]}", func(j *Job) { j.Checkpoint.Signal, j.Checkpoint.Files = "TERM", []string{"s"} }},
-		{"run: true\narray: 0-90:10", func(j *Job) { j.Array = ArrayRange{0, 90, 10, 0} }},
-		{"run: true\narray: 7", func(j *Job) { j.Array = ArrayRange{7, 7, 1, 0} }},
+		{"run: true\narray: 0-90:10", func(j *Job) { j.Array = ArrayRange{Last: 90, Step: 10} }},
+		{"run: true\narray: 7", func(j *Job) { j.Array = ArrayRange{First: 7, Last: 7, Step: 1} }},
+		{"run: true\narray: 3,1,2", func(j *Job) { j.Array = ArrayRange{First: 1, Last: 3, Step: 1} }},
+		{"run: true\narray: 1,7-9:2,3%2", func(j *Job) { j.Array = ArrayRange{First: 1, Last: 9, Step: 1, AtOnce: 2, List: "1,7-9:2,3"} }},
+		{"run: true\nafter: prep", func(j *Job) { j.After = []Dependency{{Job: "prep"}} }},
+		{"run: true\nafter: [12, 'afterany:13:14_2', singleton]", func(j *Job) {
+			j.After = []Dependency{{Job: "12"}, {Job: "13", When: Over}, {Job: "14_2", When: Over}, {When: Alone}}
+		}},
 		{"run: true\nprogress: '(\\d+) %'", func(j *Job) { j.Progress = `(\d+) %` }},
 		{"run: true\nrequirements:\nfile_mounts: {}\nafter: []", func(*Job) {}},
 		{`{"run": "true", "procs": 2}`, func(j *Job) { j.Min, j.Max = 2, 2 }},

@@ -1,7 +1,6 @@
 package jobfile
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"path/filepath"
@@ -12,26 +11,72 @@ import (
 	"github.com/godwit-hpc/godwit/internal/badinput"
 )
 
-// parseScript reads the comment lines at the head of a script, up to the first
-// command, as batch systems do.
+// isScript says whether a file is a script: its first line says what runs it, or
+// it has lines for Grid Engine, which needs no such line.
+func isScript(data []byte) bool {
+	if bytes.HasPrefix(data, []byte("#!")) {
+		return true
+	}
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] != '#' {
+			return false
+		}
+		if rest, ok := gridLine(string(line)); ok && strings.HasPrefix(rest, "-") {
+			return true
+		}
+	}
+	return false
+}
+
+// scriptLine is a line of a script that is no command.
+type scriptLine struct {
+	n    int
+	text string
+	head bool // it stands before the first command
+}
+
+// parseScript reads the comment lines of a script: those of its batch system
+// first, then ours, which go over them.
 func (d *draft) parseScript(name string, data []byte) error {
 	d.at[""] = place{file: name}
+	lines := comments(data)
 	if err := d.runScript(name, data); err != nil {
 		return err
 	}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, maxFile+1)
-	head := true
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimRight(lines.Text(), "\r")
-		if head && line != "" && !strings.HasPrefix(line, "#") {
-			head = false
+	if err := d.managed(name, lines); err != nil {
+		return err
+	}
+	for _, line := range lines {
+		ours, isOurs := strings.CutPrefix(line.text, "#GODWIT")
+		if !isOurs || ours != "" && ours[0] != ' ' && ours[0] != '\t' {
+			continue
 		}
-		if err := d.comment(name, n, line, head); err != nil {
+		if !line.head {
+			d.warnings = append(d.warnings, Warning{name, line.n, "#GODWIT", "left out: it stands below the first command"})
+			continue
+		}
+		if err := d.directive(name, line.n, ours); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// comments lists the lines that begin with #.
+func comments(data []byte) []scriptLine {
+	var list []scriptLine
+	head, n := true, 0
+	for raw := range bytes.Lines(data) {
+		n++
+		line := strings.TrimRight(string(raw), "\r\n")
+		if !strings.HasPrefix(line, "#") {
+			head = head && strings.TrimSpace(line) == ""
+			continue
+		}
+		list = append(list, scriptLine{n, line, head})
+	}
+	return list
 }
 
 // interpreter is what the first line of a script says is to run it.
@@ -51,6 +96,9 @@ func interpreter(data []byte) []string {
 // batch systems do.
 func (d *draft) runScript(path string, data []byte) error {
 	with := interpreter(data)
+	if !bytes.HasPrefix(data, []byte("#!")) {
+		with = []string{"/bin/sh"}
+	}
 	if with == nil {
 		return &badinput.Error{File: path, Line: 1, Want: "the program that runs the script, such as #!/bin/sh"}
 	}
@@ -60,23 +108,6 @@ func (d *draft) runScript(path string, data []byte) error {
 	d.at["argv"] = place{file: path}
 	d.listed = append(with, filepath.Base(d.script))
 	d.Name = defaultName(d.listed[len(with):])
-	return nil
-}
-
-// comment looks at one line of a script.
-func (d *draft) comment(name string, n int, line string, head bool) error {
-	ours, isOurs := strings.CutPrefix(line, "#GODWIT")
-	isOurs = isOurs && (ours == "" || ours[0] == ' ' || ours[0] == '\t')
-	switch {
-	case isOurs && !head:
-		d.warnings = append(d.warnings, Warning{name, n, "#GODWIT", "left out: it stands below the first command"})
-	case isOurs:
-		return d.directive(name, n, ours)
-	case head && strings.HasPrefix(line, "#SBATCH"):
-		return &badinput.Error{File: name, Line: n, Field: "#SBATCH", Want: "not supported yet: lines of Slurm come later; #GODWIT --procs 4 and the like are read"}
-	case head && (line == "#$" || strings.HasPrefix(line, "#$ ")):
-		return &badinput.Error{File: name, Line: n, Field: "#$", Want: "not supported yet: lines of Grid Engine come later; #GODWIT --procs 4 and the like are read"}
-	}
 	return nil
 }
 
@@ -92,7 +123,7 @@ func (d *draft) directive(name string, n int, text string) error {
 			return &badinput.Error{File: name, Line: n, Field: "#GODWIT", Value: words[i], Want: "flags such as --deadline 20m"}
 		}
 		flag, value, given := strings.Cut(flag, "=")
-		p := place{name, n, "--" + flag}
+		p := place{file: name, line: n, flag: "--" + flag}
 		if !given {
 			if i++; i == len(words) {
 				return &badinput.Error{File: name, Line: n, Field: p.flag, Want: "a value after it"}

@@ -51,8 +51,6 @@ set -e
 func TestMistakesInScriptsAreToldWithTheirLine(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"#!\ntrue", "job.sh:1: the program that runs the script, such as #!/bin/sh"},
-		{"#!/bin/sh\n#SBATCH -n 4\ntrue", "job.sh:2: #SBATCH: not supported yet: lines of Slurm come later; #GODWIT --procs 4 and the like are read"},
-		{"#!/bin/sh\n#$ -N x\ntrue", "job.sh:2: #$: not supported yet: lines of Grid Engine come later; #GODWIT --procs 4 and the like are read"},
 		{"#!/bin/sh\n#GODWIT deadline 5m", `job.sh:2: #GODWIT "deadline": flags such as --deadline 20m`},
 		{"#!/bin/sh\n#GODWIT --deadline", "job.sh:2: --deadline: a value after it"},
 		{"#!/bin/sh\n#GODWIT --deadline soon", `job.sh:2: --deadline "soon": a time from submission such as 20m or 1h30m, or a moment such as 18:30 or 2030-05-31 18:30`},

@@ -41,12 +41,18 @@ func many[T any](name, field, kind, help string, to func(*draft) *[]T, parse fun
 		if err != nil {
 			return err
 		}
-		if before := d.at[field]; before.flag == "" || before.file != d.from.file {
-			*to(d) = nil
-		}
+		d.replace(field, func() { *to(d) = nil })
 		*to(d) = append(*to(d), x)
 		return nil
 	}}
+}
+
+// replace drops what was listed elsewhere, before the first of a list that goes
+// over it.
+func (d *draft) replace(field string, drop func()) {
+	if before := d.at[field]; before.flag == "" || before.file != d.from.file || before.under {
+		drop()
+	}
 }
 
 // fieldOf is what a job file calls the field of a flag, where the names differ.
@@ -84,6 +90,7 @@ func Flags() []Flag {
 		chosen(flag("adapt", "HOW", "auto: moved when the deadline is in danger; off: only watched", func(d *draft) *Adapt { return &d.Adapt }, parseAdapt), []string{"auto", "off"}),
 		flag("retries", "N", "how often it is started again after a failure that was not its own", func(d *draft) *int { return &d.Retries }, parseWhole(0, maxRetries)),
 		chosen(flag("place", "POLICY", "how clusters are ranked: "+strings.Join(placements, ", "), func(d *draft) *core.PlacePolicy { return &d.Place }, parsePlace), placements),
+		{Name: "after", Kind: "JOB", Help: "start after these jobs ended well: 12,prep; or afterany:12 and the like", Many: true, apply: applyAfter},
 		flag("array", "RANGE", "several jobs with one index each, in GODWIT_INDEX: 1-100%20", func(d *draft) *ArrayRange { return &d.Array }, parseArray),
 	}
 }

@@ -93,6 +93,7 @@ func (d *draft) fields() []field {
 		}},
 		list("on", "clusters", &d.On, parseName),
 		set("array", &d.Array, parseArray),
+		{"after", d.readAfter},
 		{"retry", func(v yamlfile.Value) { d.mapping(v, "retry.", d.retry()) }},
 		{"checkpoint", d.readCheckpoint},
 		set("progress", &d.Progress, parsePattern),
@@ -179,6 +180,20 @@ func (d *draft) readEnvs(v yamlfile.Value) {
 			text = scalar(value, parseText)
 		}
 		d.setEnv(name, text)
+	}
+}
+
+// readAfter reads jobs to wait for, each as the flag has it.
+func (d *draft) readAfter(v yamlfile.Value) {
+	read := func(item yamlfile.Value) {
+		d.After = append(d.After, scalar(item, func(s string) ([]Dependency, error) { return parseAfter(s, WentWell) })...)
+	}
+	if v.Kind() == yamlfile.Scalar {
+		read(v)
+		return
+	}
+	for item := range v.List("jobs: " + wantAfter) {
+		read(item)
 	}
 }
 

@@ -46,10 +46,21 @@ type Job struct {
 	Out       int64  `json:"out,omitempty"` // bytes of stdout and stderr that are durable
 	Err       int64  `json:"err,omitempty"`
 	Reason    string `json:"reason,omitempty"` // why it is in this state
+	Named     bool   `json:"named,omitempty"`  // what it wrote is to be put into files of the user as well
+
+	After     []Wait    `json:"after,omitempty"`     // what it waits for before it is placed
+	NotBefore core.Time `json:"notBefore,omitempty"` // likewise; 0: no moment
+}
+
+// Wait is a job, or a whole array, and what must have happened to it.
+type Wait struct {
+	Job   core.JobID   `json:"job"` // or that of the array
+	Array bool         `json:"array,omitempty"`
+	When  jobfile.When `json:"when,omitempty"`
 }
 
 // Open reports whether the broker still has work with the job: it is not over,
 // or its results are not home yet.
 func (j *Job) Open() bool {
-	return !j.State.Terminal() || j.Result != "" && !j.StagedOut
+	return !j.State.Terminal() || (j.Result != "" || j.Named) && !j.StagedOut
 }

@@ -57,6 +57,11 @@ func (v Value) Kind() Kind {
 // given.
 func (v Value) Given() bool { return v.node != nil }
 
+// Quoted says whether a single value is written in quotes: "90" and not 90.
+func (v Value) Quoted() bool {
+	return v.node != nil && v.node.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0
+}
+
 // File is the file in which the value stands, as the user named it.
 func (v Value) File() string { return v.file.name }
 

@@ -24,7 +24,8 @@ type Attempt struct {
 	Mark    string      `json:"mark"` // of every process of the attempt; not to be guessed
 	Cluster string      `json:"cluster"`
 	Spec    jobfile.Job `json:"spec"`
-	Index   int         `json:"index,omitempty"` // of an array job
+	Index   int         `json:"index,omitempty"`  // of an array job
+	Parent  core.JobID  `json:"parent,omitempty"` // that array; 0 if the job is in none
 
 	Procs  int          `json:"procs"`
 	Held   core.ProcSet `json:"held,omitempty"`   // processors of the cluster it was given; empty: any

@@ -1,0 +1,234 @@
+package broker
+
+import (
+	"context"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/store"
+)
+
+// A job that waits for others was sent its work folder when it was submitted, and
+// is to find in it what those others wrote there since. So when one of them comes
+// home, what it changed is put into the folders of those who wait for it, and of
+// those who wait for them: where they had the same as it had at its beginning.
+
+// heir is a job that gets another work folder.
+type heir struct {
+	job       *job
+	was, work string
+}
+
+// handOn makes the work folders of those who wait for a job.
+func (b *Broker) handOn(ctx context.Context, j *job) []heir {
+	if j.rec.Result == "" || b.opt.Depot == nil {
+		return nil
+	}
+	var heirs []heir
+	if b.ask(ctx, func(t *turn) {
+		for _, w := range t.allWaiters(j) {
+			if w.rec.Work != "" {
+				heirs = append(heirs, heir{job: w, was: w.rec.Work})
+			}
+		}
+	}) != nil || len(heirs) == 0 {
+		return nil
+	}
+	made := map[[2]string]string{} // the jobs of an array have the same
+	for i := range heirs {
+		h := &heirs[i]
+		key := [2]string{h.was, h.job.spec.Workdir}
+		if _, ok := made[key]; !ok {
+			work, err := b.merge(ctx, &j.rec, j.spec, h.job.spec.Workdir, h.was)
+			if err != nil {
+				b.opt.Log.Error("results for a job that waits", "job", h.job.rec.ID, "of", j.rec.ID, "error", err)
+				work = h.was
+			}
+			made[key] = work
+		}
+		h.work = made[key]
+	}
+	return heirs
+}
+
+// allWaiters are those who wait for a job, and who wait for these.
+func (t *turn) allWaiters(j *job) []*job {
+	list, seen := []*job{j}, map[*job]bool{j: true}
+	for i := 0; i < len(list); i++ {
+		for _, a := range t.awaitedOf(list[i]) {
+			for _, w := range a.waiters() {
+				if !seen[w] {
+					seen[w] = true
+					list = append(list, w)
+				}
+			}
+		}
+	}
+	return list[1:]
+}
+
+// inherit gives jobs the work folders that were made for them.
+func (t *turn) inherit(heirs []heir) {
+	for _, h := range heirs {
+		if h.job.rec.Work == h.was && h.job.held && h.work != h.was {
+			h.job.rec.Work = h.work
+			t.touch(h.job)
+		}
+	}
+}
+
+// justNow is how long ago a job may have come home and yet be missing in a work
+// folder that was sent since.
+const justNow = 10 * time.Minute
+
+// catchUp puts into a new job's work folder what those it waits for brought home
+// while the folder was on its way. It also says how many of them are over.
+func (b *Broker) catchUp(ctx context.Context, spec *jobfile.Job, work string, wants []want) (string, int) {
+	var home []store.Job
+	over := 0
+	if len(wants) == 0 || b.ask(ctx, func(t *turn) {
+		over = t.countOver(wants)
+		for _, w := range wants {
+			_ = t.members(keyOf(w.Wait), func(rec *store.Job, over bool) { // what cannot be read is told when it is waited for
+				if over && rec.Result != "" && t.now.Sub(rec.Ended) < justNow {
+					home = append(home, *rec)
+				}
+			})
+		}
+	}) != nil {
+		return work, over
+	}
+	if work == "" || b.opt.Depot == nil {
+		return work, over
+	}
+	for i := range home {
+		if merged, err := b.merge(ctx, &home[i], home[i].Spec, spec.Workdir, work); err == nil { // else it is long gone from the depot
+			work = merged
+		}
+	}
+	return work, over
+}
+
+// countOver is how many of the jobs that are waited for are over.
+func (t *turn) countOver(wants []want) int {
+	n := 0
+	for _, w := range wants {
+		_ = t.members(keyOf(w.Wait), func(_ *store.Job, over bool) {
+			if over {
+				n++
+			}
+		})
+	}
+	return n
+}
+
+// merge puts what a job changed into another's work folder, which lies at dir,
+// and returns the new tree.
+func (b *Broker) merge(ctx context.Context, from *store.Job, spec *jobfile.Job, dir, work string) (string, error) {
+	if spec == nil || spec.Workdir == "" || dir == "" {
+		return work, nil
+	}
+	load := func(id string) (*depot.Tree, error) {
+		if id == "" {
+			return &depot.Tree{}, nil
+		}
+		return depot.LoadTree(ctx, b.opt.Depot, depot.ID(id))
+	}
+	base, err := load(from.Work)
+	if err != nil {
+		return work, err
+	}
+	result, err := load(from.Result)
+	if err != nil {
+		return work, err
+	}
+	mine, err := load(work)
+	if err != nil {
+		return work, err
+	}
+	move := mover(spec.Workdir, dir)
+	merged, changed := mergeTrees(base, result, mine, func(p string) (string, bool) {
+		if !wanted(p, spec.Outputs) {
+			return "", false
+		}
+		return move(p)
+	})
+	if !changed {
+		return work, nil
+	}
+	id, err := depot.Keep(ctx, b.opt.Depot, merged)
+	return string(id), err
+}
+
+// mover says where a path of one folder lies in another, if it does.
+func mover(from, to string) func(string) (string, bool) {
+	rel, err := filepath.Rel(to, from)
+	return func(p string) (string, bool) {
+		if err != nil {
+			return "", false
+		}
+		p = filepath.ToSlash(filepath.Join(rel, p))
+		return p, filepath.IsLocal(p) && p != "."
+	}
+}
+
+// mergeTrees is mine with what was made of base in result, where mine has what
+// base had. place says where a path of these lies in mine.
+func mergeTrees(base, result, mine *depot.Tree, place func(string) (string, bool)) (*depot.Tree, bool) {
+	was, have := byPath(base), byPath(mine)
+	changed, _ := depot.Differ(base, result)
+	any := false
+	for _, e := range changed {
+		old := was[e.Path]
+		at, ok := place(e.Path)
+		if !ok {
+			continue
+		}
+		now, there := have[at]
+		if there && (old == nil || !sameFile(now, old)) || !there && old != nil || !parents(have, at) {
+			continue // changed, or removed, by somebody else
+		}
+		e.Path = at
+		have[at] = &e
+		any = true
+	}
+	list := make([]depot.Entry, 0, len(have))
+	for _, p := range slices.Sorted(maps.Keys(have)) {
+		list = append(list, *have[p])
+	}
+	return &depot.Tree{Entries: list}, any
+}
+
+func byPath(t *depot.Tree) map[string]*depot.Entry {
+	m := make(map[string]*depot.Entry, len(t.Entries))
+	for i := range t.Entries {
+		m[t.Entries[i].Path] = &t.Entries[i]
+	}
+	return m
+}
+
+func sameFile(a, b *depot.Entry) bool {
+	return a.Mode == b.Mode && a.Size == b.Size && a.Link == b.Link && slices.Equal(a.Chunks, b.Chunks)
+}
+
+// parents sees to it that the folders of a path are there; false if something
+// else is in their place.
+func parents(have map[string]*depot.Entry, p string) bool {
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if e := have[dir]; e != nil && !e.Mode.IsDir() {
+			return false
+		}
+	}
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if have[dir] == nil {
+			have[dir] = &depot.Entry{Path: dir, Mode: fs.ModeDir | 0o755}
+		}
+	}
+	return true
+}

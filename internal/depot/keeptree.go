@@ -1,0 +1,22 @@
+package depot
+
+import "context"
+
+// Keep adds a tree that was made of others, whose files the store holds already,
+// and makes it durable.
+func Keep(ctx context.Context, s *Store, t *Tree) (ID, error) {
+	text, err := encodeTree(t)
+	if err != nil {
+		return "", err
+	}
+	chunks, err := textChunks(text)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range chunks { // the root comes last: who has it has everything
+		if err := s.Put(ctx, c.id.id(), c.plain); err != nil {
+			return "", err
+		}
+	}
+	return chunks[len(chunks)-1].id.id(), s.Sync(ctx)
+}

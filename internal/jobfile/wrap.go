@@ -1,0 +1,104 @@
+package jobfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// wrapping is what is done around the program, by a shell.
+type wrapping struct {
+	pre, post string // scripts that are read before and after
+	copies    int    // of the program, at once; 0 or 1: one
+	clear     bool   // it has no variables but those of the job
+}
+
+// extra brings a file along that the program is wrapped with, and returns where
+// it lies.
+func (d *draft) extra(field, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	in, err := d.input(name)
+	if err != nil {
+		return "", d.fail(field, name, "a file that is there")
+	}
+	if !slices.Contains(d.Inputs, in) {
+		d.Inputs = append(d.Inputs, in)
+	}
+	return lastName(in), nil
+}
+
+// wrap puts the shell around the program, if there is something for it to do.
+func (d *draft) wrap() error {
+	w := d.around
+	var files [3]string
+	for i, f := range []struct{ field, name string }{{"stdin", d.stdin}, {"pre_launch", w.pre}, {"post_launch", w.post}} {
+		var err error
+		if files[i], err = d.extra(f.field, f.name); err != nil {
+			return err
+		}
+	}
+	stdin, pre, post := files[0], files[1], files[2]
+	if stdin == "" && w == (wrapping{}) {
+		return nil
+	}
+	line := quoteWords(d.Argv)
+	if w.clear {
+		line = clean(d.Env) + line
+	}
+	if stdin != "" {
+		line += " <" + quoteWord(stdin)
+	}
+	switch {
+	case w.copies > 1:
+		line = several(line, w.copies)
+	case post == "":
+		line = "exec " + line
+	}
+	if pre != "" {
+		line = ". ./" + quoteWord(pre) + "\n" + line
+	}
+	if post != "" {
+		line += "\ncode=$?\n. ./" + quoteWord(post) + "\nexit $code"
+	}
+	d.Argv = shell(line)
+	return nil
+}
+
+// clean is a command before another that takes all variables away but those of
+// the job, and the one by which its processes are found.
+func clean(env map[string]string) string {
+	line := `env -i GODWIT_ATTEMPT="$GODWIT_ATTEMPT" `
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		line += quoteWord(name+"="+env[name]) + " "
+	}
+	return line
+}
+
+// several runs a command so often at once, and fails if one of them does.
+func several(line string, copies int) string {
+	return fmt.Sprintf("i=0; all=; while [ $i -lt %d ]; do %s & all=\"$all $!\"; i=$((i+1)); done; code=0; for i in $all; do wait $i || code=$?; done; (exit $code)", copies, line)
+}
+
+func quoteWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = quoteWord(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// quoteWord writes a word so that a shell takes it as it is; those that need no
+// quotes have none.
+func quoteWord(w string) string {
+	plain := w != ""
+	for _, c := range w {
+		plain = plain && (isLetter(c) || c >= '0' && c <= '9' || strings.ContainsRune("._-/+:,@%", c))
+	}
+	if plain {
+		return w
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}
