@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// partition is the one that all nodes are in.
+const partition = "batch"
+
 // writeConfig writes slurm.conf and makes the folders that it names.
 func (s *Cluster) writeConfig() error {
 	for _, dir := range []string{s.config.Dir, s.file("state"), s.file("spool")} {
@@ -69,7 +72,7 @@ func (s *Cluster) conf() string {
 		}
 		lines = append(lines, fmt.Sprintf("NodeName=%s NodeAddr=%s CPUs=%d RealMemory=%d", n.Name(), n.Addr(), n.CPUs, memory))
 	}
-	lines = append(lines, "PartitionName=batch Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO", "")
+	lines = append(lines, "PartitionName="+partition+" Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO", "")
 	return strings.Join(lines, "\n")
 }
 

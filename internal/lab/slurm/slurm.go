@@ -189,13 +189,10 @@ const jobsPatience = 10 * time.Second
 func (s *Cluster) cancelAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, jobsPatience)
 	defer cancel()
+	_, _ = s.Output(ctx, "scancel", "--partition="+partition)
 	_ = place.Until(ctx, "the end of all jobs", func(ctx context.Context) (bool, error) {
 		jobs, err := s.Output(ctx, "squeue", "-h", "-o", "%A")
-		if err != nil || jobs == "" {
-			return err == nil, err
-		}
-		_, err = s.Output(ctx, append([]string{"scancel"}, strings.Fields(jobs)...)...)
-		return false, err
+		return err == nil && jobs == "", err
 	})
 }
 
