@@ -84,10 +84,10 @@ var meanings = map[int]string{
 	21: "in recognizing job", 22: "in recognizing job (slave)", 24: "migrating", 25: "rescheduling", 26: "opening input/output file", 27: "searching requested shell",
 	28: "changing into working directory", 29: "invalid execution state", 30: "rescheduling on application error", 31: "accessing sgepasswd file",
 	32: "entry is missing in password file", 33: "wrong password", 34: "communicating with Grid Engine Helper Service", 35: "before job in Grid Engine Helper Service",
-	36: "checking configured daemons", 37: "qmaster enforced h_rt, h_cpu or h_vmem limit", 38: "adding supplementary group", 100: "assumedly after job",
+	36: "checking configured daemons", 37: "a limit of time or memory was enforced", 38: "adding supplementary group", 100: "assumedly after job",
 }
 
-// died is what Grid Engine calls a job that was ended by a signal.
+// What Grid Engine calls a job that was ended by a signal, or by a limit.
 const died, enforced = 100, 37
 
 // ending is how a job ended.
@@ -101,7 +101,7 @@ func (r record) ending() batch.Ending {
 	switch {
 	case r.Failed == 0:
 		e.How = fmt.Sprintf("exit status %d", r.Exit)
-	case r.Failed == enforced, r.Failed == died && e.Signal != 0 && late:
+	case late && (r.Failed == enforced || r.Failed == died && e.Signal != 0):
 		e.How = fmt.Sprintf("failed %d: time limit h_rt=%.0f reached", r.Failed, r.Limit)
 	case r.Failed == died && e.Signal != 0:
 		e.How = fmt.Sprintf("failed %d: killed by signal %d, as qdel does", r.Failed, e.Signal)

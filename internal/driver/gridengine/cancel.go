@@ -42,23 +42,23 @@ func (m *Manager) qdel(ctx context.Context, ids []string) error {
 	return judge(err)
 }
 
-// onlyOver says that all that qdel complained of is jobs that are over.
+// onlyOver says that all that qdel complained of is jobs that are over, or will
+// be.
 func onlyOver(err error) bool {
 	var f *failure
-	if !errors.As(err, &f) || f.Code < 0 {
+	if !errors.As(err, &f) || f.Code < 0 || f.Says == "" {
 		return false
 	}
-	over := false
 	for _, line := range f.Lines {
 		switch {
-		case strings.Contains(line, "does not exist"), strings.Contains(line, "is already in deletion"), strings.Contains(line, "do not exist"):
-			over = true
-		case strings.TrimSpace(line) == "", strings.Contains(line, " has deleted job "), strings.Contains(line, " has registered the job "):
+		case strings.TrimSpace(line) == "", strings.Contains(line, " has deleted job "), strings.Contains(line, " has registered the job "),
+			strings.Contains(line, "does not exist"), strings.Contains(line, "is already in deletion"),
+			strings.Contains(line, "unable to sync state with remote execd"): // it will be deleted when that is back
 		default:
 			return false
 		}
 	}
-	return over
+	return true
 }
 
 // late are those whose deletion was first asked for a while ago. Those asked for

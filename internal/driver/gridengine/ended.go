@@ -106,7 +106,7 @@ func flushOf(text []byte) time.Duration {
 		seconds := 0
 		for part := range strings.SplitSeq(value, ":") {
 			n, err := strconv.Atoi(part)
-			if err != nil || n < 0 || n > 1e6 {
+			if err != nil || n < 0 || n > 1e6 || seconds > 1e6 {
 				return usual
 			}
 			seconds = 60*seconds + n
