@@ -54,7 +54,7 @@ var directions = []direction{
 	{dirs: []string{"internal/broker"}, never: []string{"internal/sim", "internal/api", "internal/web", "internal/cli"},
 		why: "the broker meets the engine at Step and is driven by those above it"},
 	{dirs: []string{"internal/driver"}, limited: true,
-		only: slices.Concat(words, []string{"internal/driver", "internal/proctree", "internal/cgroup"}),
+		only: slices.Concat(words, []string{"internal/driver", "internal/proctree", "internal/cgroup", "internal/gate"}),
 		why:  "an adapter knows the core and its own port"},
 	{dirs: []string{"internal/outpost"}, never: []string{"internal/broker", "internal/engine", "internal/store", "internal/api", "internal/sim"},
 		why: "the outpost runs a driver far away, for a broker that it knows by what it is asked"},

@@ -20,6 +20,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/agent"
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/outpost"
 )
 
 // The exit codes of every command.
@@ -46,6 +47,9 @@ func Main(version string, args []string, stdin io.Reader, stdout, stderr io.Writ
 	}
 	if len(args) == 3 && args[0] == "agent" && args[1] == "--guard" {
 		return agent.Guard(args[2])
+	}
+	if len(args) == 1 && args[0] == "outpost" { // started by a broker over SSH, for nobody to type
+		return outpost.Main()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -27,6 +27,7 @@ type grid struct {
 	Options
 	cfg     *config.Config
 	socket  string
+	door    string             // a socket for agents alone
 	speeds  map[string]float64 // by model of CPU, as measured
 	gate    string             // where agents of batch systems on this machine find us; "": no gate yet
 	closers []io.Closer        // to be closed even if something fails
@@ -167,7 +168,7 @@ func (g *grid) openGate(ctx context.Context) error {
 		return nil
 	}
 	file := filepath.Join(g.State, "rendezvous.json")
-	door, err := gate.Listen(ctx, gate.Options{Rendezvous: file, Handle: func(c net.Conn) { gate.Relay(c, g.socket) }})
+	door, err := gate.Listen(ctx, gate.Options{Rendezvous: file, Handle: func(c net.Conn) { gate.Relay(c, g.door) }})
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,13 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { _ = listener.Close() }()
 
-	g := &grid{Options: o, cfg: cfg, socket: socket}
+	door, agents, err := openDoor(socket)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = agents.Close() }()
+
+	g := &grid{Options: o, cfg: cfg, socket: socket, door: door}
 	defer func() { err = errors.Join(err, g.close()) }()
 	clusters, err := g.clusters(ctx)
 	if err != nil {
@@ -94,16 +100,18 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	return serve(ctx, stop, o, cfg, b, chunks, socket, listener)
+	return serve(ctx, stop, o, cfg, b, chunks, socket, listener, agents)
 }
 
 // serve runs the loop and answers until one of them ends.
-func serve(ctx context.Context, stop func(), o Options, cfg *config.Config, b *broker.Broker, chunks *depot.Store, socket string, l net.Listener) error {
+func serve(ctx context.Context, stop func(), o Options, cfg *config.Config, b *broker.Broker, chunks *depot.Store, socket string, l, agents net.Listener) error {
 	watch := &activity{clock: clock.Real()}
 	watch.last.Store(watch.clock().UnixNano())
 	h := server.Handler(server.Options{Broker: b, Depot: chunks, Version: o.Version, PID: os.Getpid(), State: o.State,
 		Embedded: o.Embedded, Shutdown: stop})
 	srv := &http.Server{Handler: watch.around(h), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	close := serveAgents(ctx, h, agents)
+	defer close()
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(server.SameUser(l, uint32(os.Getuid()))) }()
 	if o.Ready != nil {

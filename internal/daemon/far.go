@@ -1,13 +1,70 @@
 package daemon
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/config"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/remote"
 )
 
-// far makes the driver of a cluster that is reached by SSH.
-func (g *grid) far(*config.Cluster) (driver.Driver, error) {
-	return nil, errors.New("clusters over ssh are not supported yet")
+// far makes the driver of a cluster that is reached by SSH. It connects beside
+// us; whoever needs the cluster waits for that.
+func (g *grid) far(c *config.Cluster) (driver.Driver, error) {
+	owner, err := g.identity()
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(g.State, "clusters")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	o := remote.Options{Cluster: c.Name, SSH: c.SSH, SSHOptions: c.SSHOptions, Socket: g.door, Control: control(g.socket), Owner: owner,
+		Sent: filepath.Join(dir, c.Name+".sent"), Settings: *g.settings(c), Log: g.Log}
+	if len(g.Agent) > 0 { // as tests have it
+		o.Binary = g.Agent[0]
+	}
+	d, err := remote.New(o)
+	if err != nil {
+		return nil, err
+	}
+	g.closers = append(g.closers, d)
+	return d, nil
+}
+
+// identity is a word by which this broker is known where others have folders
+// too. It stays the same as long as the state folder lives: so do the numbers of
+// jobs.
+func (g *grid) identity() (string, error) {
+	file := filepath.Join(g.State, "identity")
+	text, err := os.ReadFile(file)
+	if word := strings.TrimSpace(string(text)); err == nil && word != "" {
+		return word, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	id := make([]byte, 6)
+	_, _ = rand.Read(id) // never fails
+	word := hex.EncodeToString(id)
+	if err := os.WriteFile(file+".new", []byte(word+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	return word, os.Rename(file+".new", file)
+}
+
+// control is a folder for sockets of ssh: that of our own socket, which is ours
+// alone, if its path leaves room for their names.
+func control(socket string) string {
+	const room = 100 - len("/ssh-0123456789ab.0123456789abcdef")
+	if dir := filepath.Dir(socket); len(dir) <= room {
+		return dir
+	}
+	return ""
 }

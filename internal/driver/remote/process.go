@@ -1,0 +1,143 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
+)
+
+// process is ssh, with what it says.
+type process struct {
+	cmd    *exec.Cmd
+	in     *os.File // its standard input, our end
+	out    *os.File // its standard output, our end
+	said   *tail
+	ended  chan struct{} // closed when it is gone
+	result error         // valid then
+}
+
+// begin starts ssh with this command line for the other end. say is told each
+// line that comes on its standard error.
+func (d *Driver) begin(ctx context.Context, line string, sharing bool, say func(string)) (*process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd: d.command(ctx, line, sharing), said: &tail{say: say}, ended: make(chan struct{})}
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, in.Close(), theirIn.Close())
+	}
+	p.in, p.out = in, out
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirIn, theirOut, p.said
+	// Who keeps our end of standard error open after ssh is dead is not waited for.
+	p.cmd.WaitDelay = time.Second
+	err = p.cmd.Start()
+	_ = errors.Join(theirIn.Close(), theirOut.Close()) // they are ssh's
+	if err != nil {
+		return nil, errors.Join(err, in.Close(), out.Close())
+	}
+	d.tasks.Go(func() {
+		p.result = p.cmd.Wait()
+		close(p.ended)
+	})
+	return p, nil
+}
+
+func (p *process) Read(b []byte) (int, error)  { return p.out.Read(b) }
+func (p *process) Write(b []byte) (int, error) { return p.in.Write(b) }
+
+// Close closes our ends, upon which ssh and the other end go.
+func (p *process) Close() error { return errors.Join(p.in.Close(), p.out.Close()) }
+
+// toLeave is how long ssh may take to go when its input has ended.
+const toLeave = 2 * time.Second
+
+// end sees to it that ssh is gone, and says how it ended.
+func (p *process) end() error {
+	_ = p.Close() // it may be closed
+	select {
+	case <-p.ended:
+	case <-time.After(toLeave):
+		p.kill()
+		<-p.ended
+	}
+	return p.result
+}
+
+// kill ends ssh and what it started.
+func (p *process) kill() {
+	select {
+	case <-p.ended:
+	default:
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may just have gone
+	}
+}
+
+// awaits waits for a line that begins with one of the words; ssh is killed if
+// that takes too long.
+func (p *process) await(ctx context.Context, words ...string) (string, error) {
+	stop := context.AfterFunc(ctx, p.kill)
+	defer stop()
+	line, err := talk.Await(p, words...)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return line, err
+}
+
+// tail keeps the end of what is written to it, and tells the lines.
+type tail struct {
+	say  func(string)
+	mu   sync.Mutex
+	text bytes.Buffer
+	line []byte
+}
+
+// maxTail is how much is kept.
+const maxTail = 8 << 10
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text.Write(b)
+	if over := t.text.Len() - maxTail; over > 0 {
+		t.text.Next(over)
+	}
+	if t.say == nil {
+		return len(b), nil
+	}
+	t.line = append(t.line, b...)
+	for {
+		line, rest, ok := bytes.Cut(t.line, []byte{'\n'})
+		if !ok {
+			break
+		}
+		t.say(strings.TrimSpace(string(line)))
+		t.line = append(t.line[:0], rest...)
+	}
+	if len(t.line) > maxTail {
+		t.line = t.line[:0]
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.String()
+}
+
+var _ io.ReadWriteCloser = (*process)(nil)

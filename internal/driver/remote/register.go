@@ -1,0 +1,122 @@
+package remote
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+)
+
+// register remembers the attempts that may be known over there: a line in a file
+// for each that is about to be sent, and one for each that was released. A line
+// that a crash cut off was followed by nothing, so nothing was sent.
+type register struct {
+	mu    sync.Mutex
+	file  *os.File // nil: only memory
+	known map[driver.ID]bool
+}
+
+// openRegister reads the file and writes it anew without what is past.
+func openRegister(path string) (*register, error) {
+	r := &register{known: map[driver.ID]bool{}}
+	if path == "" {
+		return r, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	r.known = parseRegister(data)
+	var text bytes.Buffer
+	for id := range r.known { // order-free: a set
+		fmt.Fprintf(&text, "+%d.%d\n", id.Job, id.Epoch)
+	}
+	if err := os.WriteFile(path+".new", text.Bytes(), 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return nil, err
+	}
+	r.file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o600)
+	return r, err
+}
+
+// parseRegister reads the lines that are whole.
+func parseRegister(data []byte) map[driver.ID]bool {
+	known := map[driver.ID]bool{}
+	end := bytes.LastIndexByte(data, '\n')
+	for line := range strings.Lines(string(data[:end+1])) {
+		var id driver.ID
+		var sign string
+		if n, err := fmt.Sscanf(line, "%1s%d.%d\n", &sign, &id.Job, &id.Epoch); n != 3 || err != nil {
+			continue
+		}
+		switch sign {
+		case "+":
+			known[id] = true
+		case "-":
+			delete(known, id)
+		}
+	}
+	return known
+}
+
+// has says that the attempt may be known over there.
+func (r *register) has(id driver.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known[id]
+}
+
+// never says that it is certainly not.
+func (r *register) never(id driver.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.file != nil && !r.known[id]
+}
+
+// errRegister says that something cannot be remembered, so it must not be sent.
+var errRegister = errors.New("it cannot be remembered what was sent")
+
+// add remembers that the attempt is about to be sent, safely.
+func (r *register) add(id driver.ID) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known[id] {
+		return nil
+	}
+	if r.file != nil {
+		_, err := fmt.Fprintf(r.file, "+%d.%d\n", id.Job, id.Epoch)
+		if err == nil {
+			err = r.file.Sync()
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", errRegister, err)
+		}
+	}
+	r.known[id] = true
+	return nil
+}
+
+// remove forgets an attempt that was released. That this could not be written
+// down costs nothing but a release too many.
+func (r *register) remove(id driver.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known[id] && r.file != nil {
+		_, _ = fmt.Fprintf(r.file, "-%d.%d\n", id.Job, id.Epoch)
+	}
+	delete(r.known, id)
+}
+
+func (r *register) close() error {
+	if r.file == nil {
+		return nil
+	}
+	return r.file.Close()
+}

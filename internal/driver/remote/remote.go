@@ -1,0 +1,268 @@
+// Package remote is the driver of a cluster that is reached with the OpenSSH
+// client: at the other end of the connection an outpost runs the driver of that
+// cluster, and this package hands it what it is asked. It brings our binaries
+// there, keeps the connection, makes it anew when it breaks, repeats what may
+// have been lost with it, and carries the connections of agents to the broker.
+// It must not know what kind of cluster it is, nor why anything is asked.
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
+)
+
+// Options say which cluster, and how it is reached.
+type Options struct {
+	Cluster    string
+	SSH        string   // whom to reach, as ssh takes it
+	SSHOptions []string // of the user, for ssh
+	SSHCommand []string // nil: ssh
+	Binary     string   // godwit; "": this program
+	Sandbox    string   // godwit-sandbox; "": beside Binary, if it is there
+	Socket     string   // of the broker, where agents are brought to
+	Control    string   // folder for sockets of connections that a user opened for us; short; "": none
+	Owner      string   // which broker this is, a word: others may use the same folder over there
+	// Sent is a file that remembers which attempts may be known over there, so
+	// that an attempt that certainly is not can be given up at once while the
+	// cluster is out of reach. "": only this process remembers.
+	Sent     string
+	Settings driver.Settings // of the driver over there; Dir: relative to the home folder there
+	Log      *slog.Logger
+	Clock    clock.Clock
+
+	FirstPause, LongPause time.Duration // between tries to connect; 0: 1 s and 30 s
+}
+
+// Driver is a driver at the other end of a connection. It may be used by several
+// goroutines.
+type Driver struct {
+	opt  Options
+	log  *slog.Logger
+	bin  *binaries
+	sent *register
+
+	ctx    context.Context // until Close
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+
+	mu      sync.Mutex
+	session *session      // nil: there is none
+	why     error         // there is none; nil: the first is still being made
+	changed chan struct{} // closed when the above change
+
+	hung bool // the last try to connect did; of keepConnected alone
+}
+
+var (
+	_ driver.Driver    = (*Driver)(nil)
+	_ driver.Surveyor  = (*Driver)(nil)
+	_ driver.Estimator = (*Driver)(nil)
+	_ driver.Explainer = (*Driver)(nil)
+)
+
+// New begins to connect and returns at once.
+func New(o Options) (*Driver, error) {
+	if err := o.complete(); err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", o.Cluster, err)
+	}
+	sent, err := openRegister(o.Sent)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", o.Cluster, err)
+	}
+	d := &Driver{opt: o, log: o.Log.With("cluster", o.Cluster), bin: &binaries{godwit: o.Binary, sandbox: o.Sandbox},
+		sent: sent, changed: make(chan struct{})}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	d.tasks.Go(d.keepConnected)
+	return d, nil
+}
+
+func (o *Options) complete() error {
+	if !talk.Word(o.Cluster) || o.Owner != "" && !talk.Word(o.Owner) {
+		return errors.New("its name, or that of the broker, is not of letters, digits, dots and hyphens")
+	}
+	if o.SSH == "" || o.SSH[0] == '-' {
+		return fmt.Errorf("%q is no host", o.SSH)
+	}
+	if err := plain(o.Settings.Dir); err != nil {
+		return fmt.Errorf("dir: %w", err)
+	}
+	if len(o.SSHCommand) == 0 {
+		o.SSHCommand = []string{"ssh"}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = clock.Real()
+	}
+	if o.FirstPause == 0 {
+		o.FirstPause = time.Second
+	}
+	if o.LongPause == 0 {
+		o.LongPause = 30 * time.Second
+	}
+	o.Settings.Cluster = o.Cluster
+	return nil
+}
+
+// Close ends the connection. Attempts run on.
+func (d *Driver) Close() error {
+	d.cancel()
+	d.tasks.Wait()
+	return d.sent.close()
+}
+
+// now is the session, or why there is none, and what to wait for if that is not
+// good enough.
+func (d *Driver) now() (*session, error, <-chan struct{}) { //nolint:staticcheck // the error is not of this call
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.session, d.why, d.changed
+}
+
+func (d *Driver) set(s *session, why error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.session, d.why = s, why
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// errClosed is what a closed driver answers.
+var errClosed = errors.New("the driver is closed")
+
+// Notes says nothing: what does not work over there is told by the survey.
+func (d *Driver) Notes() []string { return nil }
+
+// Start has the attempt started over there.
+func (d *Driver) Start(ctx context.Context, a *wire.Attempt) error {
+	id := driver.ID{Job: a.Job, Epoch: a.Epoch}
+	_, err := d.ask(ctx, &talk.Request{Do: talk.Start, Attempt: a}, d.sent.has(id), func() error { return d.sent.add(id) })
+	return err
+}
+
+// Release has the attempt released over there. One that was never sent there
+// need not be.
+func (d *Driver) Release(ctx context.Context, id driver.ID) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	_, err := d.ask(ctx, &talk.Request{Do: talk.Release, ID: id}, d.sent.has(id), nil)
+	if errors.Is(err, driver.ErrAway) && d.sent.never(id) {
+		err = nil
+	}
+	if err == nil {
+		d.sent.remove(id)
+	}
+	return err
+}
+
+// Find lists the attempts that are known over there.
+func (d *Driver) Find(ctx context.Context) ([]driver.Found, error) {
+	a, err := d.ask(ctx, &talk.Request{Do: talk.Find}, false, nil)
+	if err != nil {
+		return nil, err
+	}
+	return a.Found, nil
+}
+
+// Load says how busy it is over there.
+func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
+	a, err := d.ask(ctx, &talk.Request{Do: talk.Load}, false, nil)
+	if err != nil || a.Load == nil {
+		return driver.Load{}, orNothing(err)
+	}
+	return *a.Load, nil
+}
+
+// Survey says what there is over there.
+func (d *Driver) Survey(ctx context.Context) (*driver.Survey, error) {
+	a, err := d.ask(ctx, &talk.Request{Do: talk.Survey}, false, nil)
+	if err != nil || a.Survey == nil {
+		return nil, orNothing(err)
+	}
+	return a.Survey, nil
+}
+
+// Wait says how long a newcomer would wait there.
+func (d *Driver) Wait(ctx context.Context, n driver.Need) (driver.Wait, error) {
+	a, err := d.ask(ctx, &talk.Request{Do: talk.Wait, Need: &n}, false, nil)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return driver.Wait{Known: true, Why: "there is no queue"}, nil
+	case err != nil || a.Wait == nil:
+		return driver.Wait{}, orNothing(err)
+	}
+	return *a.Wait, nil
+}
+
+// Why says why an attempt waits there.
+func (d *Driver) Why(ctx context.Context, id driver.ID) (string, error) {
+	a, err := d.ask(ctx, &talk.Request{Do: talk.Why, ID: id}, false, nil)
+	if err != nil {
+		return "", err
+	}
+	return a.Why, nil
+}
+
+// orNothing is for an answer that lacks what was asked for.
+func orNothing(err error) error {
+	if err == nil {
+		err = errors.New("the outpost's answer is empty")
+	}
+	return err
+}
+
+// ask sends a request. Without a connection it answers ErrAway at once, unless
+// the request, or one like it, may have been sent before (sent): then it is
+// repeated over the next connection, as long as ctx lasts. before is called when
+// it is about to be sent.
+func (d *Driver) ask(ctx context.Context, q *talk.Request, sent bool, before func() error) (*talk.Answer, error) {
+	insist := q.Do == talk.Start || q.Do == talk.Release
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		s, why, changed := d.now()
+		if s != nil {
+			a, went, err := s.link.Ask(ctx, q, before)
+			switch {
+			case err == nil:
+				return a, a.Err()
+			case ctx.Err() != nil:
+				return nil, ctx.Err()
+			case errors.Is(err, errRegister):
+				return nil, fmt.Errorf("cluster %s: %w", d.opt.Cluster, err)
+			}
+			sent = sent || went
+			why = err
+			s.broken()
+		}
+		if why != nil && (!sent || !insist) {
+			return nil, d.away(why)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		case <-d.ctx.Done():
+			return nil, errClosed
+		}
+	}
+}
+
+// away says that the cluster is out of reach, and why.
+func (d *Driver) away(why error) error {
+	if d.ctx.Err() != nil {
+		return errClosed
+	}
+	return fmt.Errorf("cluster %s: %w: %w", d.opt.Cluster, driver.ErrAway, why)
+}

@@ -1,0 +1,307 @@
+package remote_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
+	"github.com/godwit-hpc/godwit/internal/driver/remote"
+	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
+)
+
+func TestConformance(t *testing.T) {
+	sshd := sshdtest.Start(t)
+	drivertest.Run(t, func(t *testing.T) drivertest.World { return newWorld(t, sshd) })
+}
+
+func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
+	sshd := sshdtest.Start(t)
+	for _, c := range []struct {
+		name   string
+		break_ func(*world)
+	}{
+		{"TheConnection", func(w *world) { w.sshd.Cut() }},
+		{"TheOutpost", func(w *world) { killAll(w.outposts(), syscall.SIGKILL) }},
+		{"TheNetworkUnnoticed", func(w *world) { w.sshd.Freeze() }},
+		{"TheOutpostUnnoticed", func(w *world) { killAll(w.outposts(), syscall.SIGSTOP) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, sshd)
+			d, stays, ends := w.open(), w.Attempt(drivertest.Stays), w.attempt(`echo began >> "$NOTES"; while ! test -e "$NOTES".go; do sleep 0.05; done; exit 7`)
+			for _, a := range []*wire.Attempt{stays, ends} {
+				if err := d.Start(t.Context(), a); err != nil {
+					t.Fatal(err)
+				}
+			}
+			eventually(t, "both to run", func() bool { return w.Started(stays) == 1 && w.Started(ends) == 1 })
+			began := time.Now()
+			c.break_(w)
+			if err := os.WriteFile(w.notes(ends)+".go", nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			// A request whose fate is not known is repeated until it is.
+			waits := w.Attempt(drivertest.Stays)
+			if err := d.Start(t.Context(), waits); err != nil && !errors.Is(err, driver.ErrAway) {
+				t.Error(err)
+			}
+			eventually(t, "the cluster to be within reach", func() bool { _, err := d.Load(t.Context()); return err == nil })
+			t.Logf("within reach again after %v", time.Since(began))
+			if err := d.Start(t.Context(), waits); err != nil {
+				t.Error(err)
+			}
+			eventually(t, "the end to be heard", func() bool { return heard(w, ends, wire.Ended) == 1 })
+			eventually(t, "the last to begin", func() bool { return w.Started(waits) == 1 })
+			for _, a := range []*wire.Attempt{stays, ends, waits} {
+				if err := d.Release(t.Context(), idOf(a)); err != nil {
+					t.Error(err)
+				}
+				if w.Started(a) != 1 || w.Living(a) > 0 || heard(w, a, wire.Lost) > 0 {
+					t.Errorf("job %d began %d times, %d live, lost %d times", a.Job, w.Started(a), w.Living(a), heard(w, a, wire.Lost))
+				}
+			}
+			sshd.Cut() // what is frozen
+		})
+	}
+}
+
+func killAll(pids []int, sig syscall.Signal) {
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, sig)
+	}
+}
+
+func TestWhileItIsOutOfReachTheAnswerComesAtOnce(t *testing.T) {
+	w := newWorld(t, sshdtest.Start(t))
+	d, known, unknown := w.open(), w.Attempt(drivertest.Stays), w.Attempt(drivertest.Stays)
+	if err := d.Start(t.Context(), known); err != nil {
+		t.Fatal(err)
+	}
+	w.sshd.Down(true)
+	eventually(t, "it to be noticed", func() bool { _, err := d.Load(t.Context()); return errors.Is(err, driver.ErrAway) })
+	began := time.Now()
+	if err := d.Start(t.Context(), unknown); !errors.Is(err, driver.ErrAway) || !strings.Contains(err.Error(), "cluster far") {
+		t.Errorf("start: %v", err)
+	}
+	if err := d.Release(t.Context(), idOf(unknown)); err != nil {
+		t.Errorf("an attempt that was never sent cannot be given up: %v", err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("that took %v", took)
+	}
+	// What may be known over there is not given up, also not by the next driver.
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		if err := d.Start(ctx, known); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("start of what is known: %v", err)
+		}
+		if err := d.Release(ctx, idOf(known)); err == nil || errors.Is(err, driver.ErrAway) {
+			t.Errorf("release of what is known: %v", err)
+		}
+		cancel()
+		w.Close()
+		var err error
+		if d, err = remote.New(w.opt); err != nil {
+			t.Fatal(err)
+		}
+		w.mu.Lock()
+		w.driver = d
+		w.mu.Unlock()
+	}
+	released := make(chan error)
+	go func() { released <- d.Release(t.Context(), idOf(known)) }()
+	w.sshd.Down(false)
+	if err := <-released; err != nil {
+		t.Error(err)
+	}
+	if n := w.Living(known) + w.Started(unknown); n > 0 {
+		t.Errorf("%d live", n)
+	}
+}
+
+func TestTwoBrokersBringTheSameBinariesAtOnce(t *testing.T) {
+	sshd := sshdtest.Start(t)
+	shared := filepath.Join(sshd.Dir, "shared")
+	var all sync.WaitGroup
+	worlds := make([]*world, 3)
+	for i := range worlds {
+		worlds[i] = newWorld(t, sshd)
+		worlds[i].opt.Settings.Dir, worlds[i].opt.Owner = shared, "owner"+string(rune('a'+i))
+	}
+	for _, w := range worlds {
+		all.Go(func() {
+			d, a := w.open(), w.Attempt(drivertest.Ends)
+			if err := d.Start(t.Context(), a); err != nil {
+				t.Error(err)
+			}
+			eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
+		})
+	}
+	all.Wait()
+	files, err := filepath.Glob(filepath.Join(shared, "bin", "*", "*"))
+	hidden, _ := filepath.Glob(filepath.Join(shared, "bin", "*", ".*"))
+	if err != nil || len(files) != 1 || len(hidden) != 0 {
+		t.Errorf("%v %v %v are left", files, hidden, err)
+	}
+}
+
+func TestTheLaterDriverTakesOver(t *testing.T) {
+	w := newWorld(t, sshdtest.Start(t))
+	first := w.open()
+	a := w.Attempt(drivertest.Stays)
+	if err := first.Start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	w.driver = nil // it is not closed: its broker hangs
+	defer func() { _ = first.Close() }()
+	w.opt.Sent = "" // which is the other's
+	w.opt.FirstPause = time.Hour
+	second := w.open()
+	eventually(t, "the later one to find what runs", func() bool {
+		found, err := second.Find(t.Context())
+		return err == nil && slices.Contains(found, driver.Found{ID: idOf(a), Alive: true})
+	})
+	_ = first.Close()
+	if err := second.Release(t.Context(), idOf(a)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatSshSaysIsExplained(t *testing.T) {
+	sshd := sshdtest.Start(t)
+	for _, c := range []struct {
+		name    string
+		options []string
+		host    string
+		want    []string
+	}{
+		{"Password", sshd.Stranger(), sshd.Host(), []string{"cluster far", "password", "ssh-agent", "ssh ", "-fNM"}},
+		{"HostKey", sshd.Unknown(), sshd.Host(), []string{"cluster far", "host key", "once by hand"}},
+		{"NoSuchHost", []string{"-F", "none"}, "no.such.host.invalid", []string{"cluster far", "no.such.host.invalid"}},
+		{"NobodyListens", []string{"-F", "none", "-p", "1"}, "127.0.0.1", []string{"cluster far", "refused"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, sshd)
+			w.opt.SSHOptions, w.opt.SSH, w.opt.Control = c.options, c.host, w.dir
+			d, err := remote.New(w.opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = d.Close() }()
+			_, err = d.Load(t.Context())
+			if !errors.Is(err, driver.ErrAway) {
+				t.Fatalf("got %v", err)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is not in: %v", want, err)
+				}
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("not one line: %q", err)
+			}
+			t.Log(err)
+		})
+	}
+}
+
+func TestAConnectionThatTheUserOpenedIsUsed(t *testing.T) {
+	w := newWorld(t, sshdtest.Start(t))
+	control, err := os.MkdirTemp("", "gwc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(control) }()
+	w.opt.Control = control
+	w.opt.SSHOptions = w.sshd.Stranger()
+	d, err := remote.New(w.opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Load(t.Context())
+	_ = d.Close()
+	_, path, ok := strings.Cut(err.Error(), "-S ")
+	path, _, ok2 := strings.Cut(path, " ")
+	if !ok || !ok2 {
+		t.Fatal(err)
+	}
+	master := sshMaster(t, w.sshd, path)
+	defer master()
+	w.open()
+	if n := w.sshd.Connections(); n != 1 {
+		t.Errorf("there are %d connections", n)
+	}
+	w.Close()
+	w.opt.SSHOptions, w.opt.Control = w.sshd.Options(), ""
+}
+
+func TestWhatAShellSaysBeforeDoesNotDisturb(t *testing.T) {
+	w := newWorld(t, sshdtest.Start(t))
+	w.opt.SSHCommand = []string{"sh", "-c", `printf "Welcome to the cluster\nquota: 3 of 5 GB\n\033[1mprompt> "; exec ssh "$@"`, "ssh"}
+	w.open()
+}
+
+func TestAFolderWithALongNameIsNoHindrance(t *testing.T) {
+	w := newWorld(t, sshdtest.Start(t))
+	w.opt.Settings.Dir = filepath.Join(w.opt.Settings.Dir, strings.Repeat("long name ", 12), strings.Repeat("x", 60))
+	d, a := w.open(), w.Attempt(drivertest.Ends)
+	if err := d.Start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end to be heard", func() bool { return heard(w, a, wire.Ended) == 1 })
+}
+
+func TestWithoutAFolderItIsBelowTheHomeFolder(t *testing.T) {
+	w := newWorld(t, sshdtest.Start(t))
+	w.opt.Settings.Dir = ""
+	w.open()
+	if _, err := os.Stat(filepath.Join(w.sshd.Home, ".local/state/godwit/outposts/far/me/attempts")); err != nil {
+		t.Error(err)
+	}
+	w.Close()
+	w.opt.Settings.Dir = filepath.Join(w.sshd.Home, ".local/state/godwit/outposts/far")
+}
+
+func TestTheSurveySaysWhatMachineItIs(t *testing.T) {
+	w := newWorld(t, sshdtest.Start(t))
+	d := w.open()
+	s, err := d.Survey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Procs() < 1 || len(s.Hosts) != 1 || s.Hosts[0].Memory < 1<<26 || s.Hosts[0].Speed <= 0 || !slices.Contains(s.Methods, "restart") {
+		t.Errorf("%+v", s)
+	}
+	if wait, err := d.Wait(t.Context(), driver.Need{Procs: 1}); err != nil || !wait.Known || wait.Seconds != 0 {
+		t.Errorf("%+v %v", wait, err)
+	}
+	if why, err := d.Why(t.Context(), driver.ID{Job: 1, Epoch: 1}); err != nil || why != "" {
+		t.Errorf("%q %v", why, err)
+	}
+}
+
+func TestSettingsThatCannotBeAreRefused(t *testing.T) {
+	for _, change := range []func(*remote.Options){
+		func(o *remote.Options) { o.Cluster = "../x" },
+		func(o *remote.Options) { o.SSH = "-oProxyCommand=x" },
+		func(o *remote.Options) { o.Settings.Dir = "it's" },
+		func(o *remote.Options) { o.Settings.Dir = "a\nb" },
+		func(o *remote.Options) { o.Owner = "a b" },
+	} {
+		o := remote.Options{Cluster: "far", SSH: "nobody"}
+		change(&o)
+		if d, err := remote.New(o); err == nil {
+			_ = d.Close()
+			t.Errorf("%+v is taken", o)
+		}
+	}
+}

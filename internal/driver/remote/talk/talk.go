@@ -1,0 +1,170 @@
+// Package talk is what a broker and its outpost on another machine say to each
+// other, over one connection that carries many streams: the first stream is the
+// hello, with the settings of the driver that is to run there; every other
+// stream that the broker opens is one request and its answer; every stream that
+// the outpost opens is the connection of an agent, byte by byte. The package
+// must not know what is done about a request.
+package talk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/driver"
+)
+
+// Protocol is the version of all this. Both ends come from the same binary, so
+// they differ only where something went wrong.
+const Protocol = 1
+
+// Greeting is the line that an outpost writes first. Whatever stands before it
+// was said by the shell over there.
+const Greeting = "godwit-outpost-ready"
+
+// Hello is what the broker says first.
+type Hello struct {
+	Protocol int             `json:"protocol"`
+	Owner    string          `json:"owner,omitempty"` // which broker: two may share a folder; "": only one does
+	Settings driver.Settings `json:"settings"`
+}
+
+// Check says what is wrong with a hello.
+func (h *Hello) Check() error {
+	switch {
+	case h.Protocol != Protocol:
+		return fmt.Errorf("the broker speaks version %d, this outpost version %d", h.Protocol, Protocol)
+	case !Word(h.Settings.Cluster):
+		return fmt.Errorf("%q is no name of a cluster", h.Settings.Cluster)
+	case h.Owner != "" && !Word(h.Owner):
+		return fmt.Errorf("%q is no name of a broker", h.Owner)
+	}
+	return nil
+}
+
+// Word reports whether s may be the name of a folder and stand on a command line
+// as it is.
+func Word(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
+		case (c == '-' || c == '.') && i > 0:
+		default:
+			return false
+		}
+	}
+	return s != "" && len(s) <= 100
+}
+
+// Welcome is the answer to Hello.
+type Welcome struct {
+	Protocol int      `json:"protocol"`
+	Error    string   `json:"error,omitempty"` // it cannot be done; the connection ends
+	Host     string   `json:"host,omitempty"`
+	PID      int      `json:"pid,omitempty"`
+	Dir      string   `json:"dir,omitempty"` // as it was resolved
+	Notes    []string `json:"notes,omitempty"`
+}
+
+// What is asked for.
+const (
+	Start   = "start"
+	Release = "release"
+	Find    = "find"
+	Load    = "load"
+	Survey  = "survey"
+	Wait    = "wait"
+	Why     = "why"
+)
+
+// Request is one question. Whoever closes its stream before the answer came
+// withdraws it.
+type Request struct {
+	Do      string        `json:"do"`
+	Attempt *wire.Attempt `json:"attempt,omitempty"` // start
+	ID      driver.ID     `json:"id,omitzero"`       // release, why
+	Need    *driver.Need  `json:"need,omitempty"`    // wait
+}
+
+// Check says what is missing in a request.
+func (r *Request) Check() error {
+	switch r.Do {
+	case Start:
+		if r.Attempt == nil {
+			return errors.New("start without an attempt")
+		}
+	case Wait:
+		if r.Need == nil {
+			return errors.New("wait without a need")
+		}
+	case Release, Find, Load, Survey, Why:
+	default:
+		return fmt.Errorf("nobody knows how to %q", r.Do)
+	}
+	return nil
+}
+
+// Answer is the answer to a request: what was asked for, or an error.
+type Answer struct {
+	Error string `json:"error,omitempty"`
+	Class string `json:"class,omitempty"` // of the error, as the port names it; see Failed
+
+	Found  []driver.Found `json:"found,omitempty"`
+	Load   *driver.Load   `json:"load,omitempty"`
+	Survey *driver.Survey `json:"survey,omitempty"`
+	Wait   *driver.Wait   `json:"wait,omitempty"`
+	Why    string         `json:"why,omitempty"`
+}
+
+// The classes of errors.
+const (
+	away        = "away"
+	refused     = "refused"
+	unsupported = "unsupported"
+)
+
+// Failed makes an answer of an error.
+func Failed(err error) *Answer {
+	a := &Answer{Error: err.Error()}
+	switch {
+	case errors.Is(err, driver.ErrAway):
+		a.Class = away
+	case errors.Is(err, driver.ErrRefused):
+		a.Class = refused
+	case errors.Is(err, errors.ErrUnsupported):
+		a.Class = unsupported
+	}
+	return a
+}
+
+// Err is the error that the answer tells; nil if it tells none.
+func (a *Answer) Err() error {
+	if a.Error == "" {
+		return nil
+	}
+	switch a.Class {
+	case away:
+		return &farError{a.Error, driver.ErrAway}
+	case refused:
+		return &farError{a.Error, driver.ErrRefused}
+	case unsupported:
+		return &farError{a.Error, errors.ErrUnsupported}
+	}
+	return &farError{a.Error, nil}
+}
+
+// farError is an error of the other end, in its words.
+type farError struct {
+	text string
+	kind error
+}
+
+func (e *farError) Error() string { return e.text }
+func (e *farError) Unwrap() error { return e.kind }
+
+// Send writes one of the above.
+func Send(w io.Writer, v any) error { return wire.WriteFrame(w, v) }
+
+// Receive reads one of the above.
+func Receive(r io.Reader, v any) error { return wire.ReadFrame(r, v) }

@@ -1,0 +1,223 @@
+package talk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/driver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func pair(t *testing.T) (broker, post *Link) {
+	t.Helper()
+	a, b := net.Pipe()
+	broker, err := NewLink(a, true, clock.Real())
+	if err == nil {
+		post, err = NewLink(b, false, clock.Real())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = broker.Close(), post.Close() })
+	return broker, post
+}
+
+func TestARequestIsAnswered(t *testing.T) {
+	broker, post := pair(t)
+	go func() {
+		for {
+			s, err := post.Accept()
+			if err != nil {
+				return
+			}
+			var q Request
+			if Receive(s, &q) == nil && q.Check() == nil {
+				_ = Send(s, &Answer{Why: q.Do, Found: []driver.Found{{ID: q.ID}}})
+			}
+			_ = s.Close()
+		}
+	}()
+	var all sync.WaitGroup
+	for n := range 50 {
+		all.Go(func() {
+			id := driver.ID{Job: core.JobID(n + 1), Epoch: 1}
+			a, sent, err := broker.Ask(t.Context(), &Request{Do: Why, ID: id}, nil)
+			if err != nil || !sent || a.Why != Why || a.Found[0].ID != id {
+				t.Errorf("%d: %+v %v", n, a, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestARequestThatIsWithdrawnReturnsAndTheOtherEndHearsOfIt(t *testing.T) {
+	broker, post := pair(t)
+	heard := make(chan error, 1)
+	go func() {
+		s, err := post.Accept()
+		if err == nil {
+			err = Receive(s, new(Request))
+		}
+		if err == nil {
+			_, err = s.Read(make([]byte, 1))
+			_ = s.Close()
+		}
+		heard <- err
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, sent, err := broker.Ask(ctx, &Request{Do: Find}, nil)
+	if !sent || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v %v", sent, err)
+	}
+	if err := <-heard; !errors.Is(err, io.EOF) {
+		t.Errorf("the other end heard %v", err)
+	}
+	_, sent, err = broker.Ask(ctx, &Request{Do: Find}, nil)
+	if sent || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("after that: %v %v", sent, err)
+	}
+}
+
+func TestALinkWhoseOtherEndIsSilentEnds(t *testing.T) {
+	a, b := net.Pipe()
+	defer func() { _ = b.Close() }()
+	var mu sync.Mutex
+	skew := time.Duration(0)
+	l, err := NewLink(a, true, func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return time.Now().Add(skew)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, b) }() // it hears, and says nothing
+	mu.Lock()
+	skew = deadAfter
+	mu.Unlock()
+	select {
+	case <-l.Done():
+	case <-time.After(time.Minute):
+		t.Error("it lives")
+	}
+	if _, sent, err := l.Ask(t.Context(), &Request{Do: Find}, nil); sent || err == nil {
+		t.Errorf("%v %v", sent, err)
+	}
+}
+
+func TestErrorsKeepTheirMeaning(t *testing.T) {
+	for _, kind := range []error{driver.ErrAway, driver.ErrRefused, errors.ErrUnsupported, nil} {
+		err := errors.New("no")
+		if kind != nil {
+			err = fmt.Errorf("it says: %w", kind)
+		}
+		var buf bytes.Buffer
+		got := new(Answer)
+		if e := errors.Join(Send(&buf, Failed(err)), Receive(&buf, got)); e != nil {
+			t.Fatal(e)
+		}
+		if e := got.Err(); e.Error() != err.Error() || kind != nil && !errors.Is(e, kind) || errors.Is(e, driver.ErrAway) != (kind == driver.ErrAway) { //nolint:errorlint // the table's own
+			t.Errorf("%v became %v", err, e)
+		}
+	}
+	if (&Answer{}).Err() != nil {
+		t.Error("no error is one")
+	}
+}
+
+func TestTheOutpostIsAwaited(t *testing.T) {
+	for _, c := range []struct{ said, want, rest string }{
+		{Greeting + "\nrest", Greeting, "rest"},
+		{"Welcome\r\n\n" + Greeting + "\r\nrest", Greeting, "rest"},
+		{"prompt> " + Greeting + "\n", Greeting, ""},
+		{"missing Linux x86_64\n", "missing Linux x86_64", ""},
+		{"nothing of the kind\n", "", ""},
+		{"", "", ""},
+		{strings.Repeat("x\n", maxNoise), "", ""},
+	} {
+		r := strings.NewReader(c.said)
+		got, err := Await(r, Greeting, "missing")
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%.40q: %q, %v", c.said, got, err)
+		}
+		if rest, _ := io.ReadAll(r); err == nil && string(rest) != c.rest {
+			t.Errorf("%.40q: %q is left", c.said, rest)
+		}
+		if err != nil && (!errors.Is(err, ErrNoOutpost) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%.40q: %v", c.said, err)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for s, want := range map[string]bool{"leeds": true, "a.b-c_9": true, "": false, "..": false, ".x": false, "-x": false, "a/b": false, "a b": false, "ä": false, "x'": false} {
+		if Word(s) != want {
+			t.Errorf("%q", s)
+		}
+	}
+}
+
+// FuzzRequest: nothing that comes over the line does harm, and what is taken
+// means the same when it is sent on.
+func FuzzRequest(f *testing.F) {
+	add := func(v any) {
+		var buf bytes.Buffer
+		if err := Send(&buf, v); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(buf.Bytes())
+	}
+	add(&Request{Do: Start, Attempt: &wire.Attempt{Job: 1, Epoch: 1}})
+	add(&Request{Do: Wait, Need: &driver.Need{Procs: 3}})
+	add(&Hello{Protocol: Protocol, Owner: "me", Settings: driver.Settings{Cluster: "leeds", Kind: "local"}})
+	add(Failed(driver.ErrAway))
+	add(&Answer{Survey: &driver.Survey{Hosts: []driver.Host{{Name: "a", Procs: 2}}}})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var q Request
+		if Receive(bytes.NewReader(data), &q) == nil && q.Check() == nil {
+			same(t, &q, new(Request))
+		}
+		var h Hello
+		if Receive(bytes.NewReader(data), &h) == nil && h.Check() == nil {
+			if strings.ContainsAny(h.Settings.Cluster+h.Owner, "/\x00 ") {
+				t.Errorf("%q %q", h.Settings.Cluster, h.Owner)
+			}
+			same(t, &h, new(Hello))
+		}
+		var a Answer
+		if Receive(bytes.NewReader(data), &a) == nil {
+			_ = a.Err()
+			same(t, &a, new(Answer))
+		}
+		_, _ = Await(bytes.NewReader(data), Greeting)
+	})
+}
+
+// same sends v once and twice: both times the same arrives.
+func same[T any](t *testing.T, v, once *T) {
+	t.Helper()
+	var buf bytes.Buffer
+	if Send(&buf, v) != nil || Receive(&buf, once) != nil {
+		t.Skip("JSON does not keep it") // such as text that is no UTF-8
+	}
+	twice := new(T)
+	if err := errors.Join(Send(&buf, once), Receive(&buf, twice)); err != nil || !reflect.DeepEqual(once, twice) {
+		t.Errorf("%+v became %+v: %v", once, twice, err)
+	}
+}

@@ -1,0 +1,285 @@
+package remote_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
+	"github.com/godwit-hpc/godwit/internal/driver/remote"
+	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/outpost"
+	"github.com/godwit-hpc/godwit/internal/proctree"
+)
+
+// This test program is also what the drivers under test bring to the other end:
+// there it is the outpost, and its agents are the suite's.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == "outpost":
+		os.Exit(outpost.Main())
+	case len(os.Args) == 3 && os.Args[1] == "agent":
+		os.Exit(drivertest.Agent(os.Args[2]))
+	}
+	dir, err := os.MkdirTemp("", "godwit-remote-")
+	if err != nil {
+		panic(err)
+	}
+	binDir = dir
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
+
+// binDir is where the binary is brought to, once for all tests.
+var binDir string
+
+// world is a driver at the other end of a real SSH connection, which is this
+// machine too, with a broker beside it.
+type world struct {
+	t      testing.TB
+	dir    string
+	opt    remote.Options
+	broker *drivertest.Broker
+	sshd   *sshdtest.Server
+
+	mu       sync.Mutex
+	driver   *remote.Driver
+	attempts []*wire.Attempt
+}
+
+func newWorld(t testing.TB, sshd *sshdtest.Server) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir(), broker: drivertest.NewBroker(t), sshd: sshd}
+	far, err := os.MkdirTemp(sshd.Dir, "far")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.opt = remote.Options{Cluster: "far", SSH: sshd.Host(), SSHOptions: sshd.Options(), Socket: w.broker.Socket, Owner: "me",
+		Sent:       filepath.Join(w.dir, "sent"),
+		Settings:   driver.Settings{Kind: "local", Dir: far},
+		FirstPause: 50 * time.Millisecond, LongPause: time.Second,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	if err := os.Symlink(binDir, filepath.Join(w.opt.Settings.Dir, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.cleanUp)
+	return w
+}
+
+// place is the outpost's folder.
+func (w *world) place() string { return filepath.Join(w.opt.Settings.Dir, w.opt.Owner) }
+
+// cleanUp releases what the test left and looks that nothing of it lives.
+func (w *world) cleanUp() {
+	w.mu.Lock()
+	used := w.driver != nil || len(w.attempts) > 0
+	w.mu.Unlock()
+	if !used {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	d := w.open()
+	found, err := d.Find(ctx)
+	if err != nil {
+		w.t.Error(err)
+	}
+	for _, f := range found {
+		if err := d.Release(ctx, f.ID); err != nil {
+			w.t.Error(err)
+		}
+	}
+	w.Close()
+	for _, a := range w.attempts {
+		if n := w.Living(a); n > 0 {
+			w.t.Errorf("%d processes of job %d live on", n, a.Job)
+		}
+	}
+	eventually(w.t, "the outpost to be gone", func() bool { return len(w.outposts()) == 0 })
+}
+
+// outposts are the processes of outposts in our place.
+func (w *world) outposts() []int {
+	text, err := os.ReadFile(filepath.Join(w.place(), "outpost.lock"))
+	if err != nil {
+		return nil
+	}
+	pid, _, _ := strings.Cut(string(text), " ")
+	line, err := os.ReadFile("/proc/" + pid + "/cmdline")
+	n, _ := strconv.Atoi(pid)
+	if err != nil || !strings.Contains(string(line), "\x00outpost") {
+		return nil
+	}
+	return []int{n}
+}
+
+// open gives a driver that is connected.
+func (w *world) open() *remote.Driver {
+	w.t.Helper()
+	w.Close()
+	d, err := remote.New(w.opt)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.driver = d
+	w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		if _, err = d.Find(ctx); err == nil {
+			return d
+		}
+		if ctx.Err() != nil {
+			w.t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (w *world) Open() driver.Driver { return w.open() }
+
+func (w *world) Close() {
+	w.mu.Lock()
+	d := w.driver
+	w.driver = nil
+	w.mu.Unlock()
+	if d != nil {
+		if err := d.Close(); err != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+// The programs note that they began, and their processes, in a file.
+func (w *world) Attempt(p drivertest.Program) *wire.Attempt {
+	const begin = `echo began >> "$NOTES"; echo $$ >> "$NOTES"; `
+	const hide = `setsid env -u GODWIT_ATTEMPT sh -c 'sh -c "trap \"\" HUP TERM; echo \$\$ >> \"\$NOTES\"; exec sleep 300" &' & `
+	return w.attempt(map[drivertest.Program]string{
+		drivertest.Ends:  begin + "exit 7",
+		drivertest.Stays: begin + "exec sleep 300",
+		drivertest.Hides: begin + hide + "exec sleep 300",
+	}[p])
+}
+
+func (w *world) attempt(line string) *wire.Attempt {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := len(w.attempts) + 1
+	a := &wire.Attempt{Job: core.JobID(n), Epoch: 1, Procs: 1, Cluster: w.opt.Cluster, Broker: "/nowhere/over/there", Speed: 1,
+		Mark: strings.ReplaceAll(fmt.Sprintf("%s.%d.%d", w.dir, os.Getpid(), n), "/", ".")}
+	a.Spec = jobfile.Job{Argv: []string{"/usr/bin/env", "NOTES=" + w.notes(a), "sh", "-c", line}, Min: 1, Max: 1, Env: map[string]string{},
+		Checkpoint: jobfile.Checkpoint{Method: "restart"}}
+	w.attempts = append(w.attempts, a)
+	return a
+}
+
+func (w *world) notes(a *wire.Attempt) string {
+	return filepath.Join(w.dir, "notes."+strconv.FormatInt(int64(a.Job), 10))
+}
+
+func (w *world) lines(a *wire.Attempt) []string {
+	data, err := os.ReadFile(w.notes(a))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(data))
+}
+
+func (w *world) Started(a *wire.Attempt) int {
+	n := 0
+	for _, line := range w.lines(a) {
+		if line == "began" {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) Living(a *wire.Attempt) int {
+	n := 0
+	for _, line := range w.lines(a) {
+		if pid, err := strconv.Atoi(line); err == nil && lives(pid, "sleep", "sh") {
+			n++
+		}
+	}
+	left, err := proctree.Leftovers(a.Mark)
+	if err != nil {
+		w.t.Error(err)
+	}
+	return max(n, len(left))
+}
+
+// lives says whether a process is there and is called one of these.
+func lives(pid int, names ...string) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil || strings.Contains(string(data), ") Z ") {
+		return false
+	}
+	for _, name := range names {
+		if strings.Contains(string(data), "("+name+") ") {
+			return true
+		}
+	}
+	return len(names) == 0
+}
+
+func (w *world) Heard(a *wire.Attempt) []wire.Message { return w.broker.Heard(idOf(a)) }
+
+func (w *world) Deaf(deaf bool) { w.broker.Deaf(deaf) }
+
+func (w *world) KillAgent(a *wire.Attempt) {
+	w.t.Helper()
+	lock := filepath.Join(w.place(), "attempts", fmt.Sprintf("%d.%d", a.Job, a.Epoch), "lock")
+	eventually(w.t, "an agent to kill", func() bool {
+		data, err := os.ReadFile(lock)
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(data)))
+		if err != nil || pid <= 1 || !lives(pid) {
+			return false
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			return false
+		}
+		eventually(w.t, "the agent to be dead", func() bool { return !lives(pid) })
+		return true
+	})
+}
+
+func idOf(a *wire.Attempt) driver.ID { return driver.ID{Job: a.Job, Epoch: a.Epoch} }
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for range 12_000 {
+		if ok() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatalf("waited in vain for %s", what)
+}
+
+func heard(w *world, a *wire.Attempt, k wire.Kind) int {
+	n := 0
+	for _, m := range w.Heard(a) {
+		if m.Kind == k {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,73 @@
+package outpost
+
+import (
+	"context"
+	"errors"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
+)
+
+// answer hears one request, does what it asks for and says what came of it.
+func (p *post) answer(ctx context.Context, s talk.Stream) {
+	defer func() { _ = s.Close() }()
+	q := new(talk.Request)
+	if talk.Receive(s, q) != nil {
+		return // withdrawn
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer cancel() // withdrawn, or answered below
+		_, _ = s.Read(make([]byte, 1))
+	}()
+	a, err := p.do(ctx, q)
+	if err != nil {
+		a = talk.Failed(err)
+	}
+	if err := talk.Send(s, a); err != nil && ctx.Err() == nil {
+		p.Log.Warn("an answer could not be sent", "to", q.Do, "error", err)
+	}
+}
+
+func (p *post) do(ctx context.Context, q *talk.Request) (*talk.Answer, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	a := new(talk.Answer)
+	switch q.Do {
+	case talk.Start:
+		return a, p.driver.Start(ctx, q.Attempt)
+	case talk.Release:
+		return a, p.driver.Release(ctx, q.ID)
+	case talk.Find:
+		var err error
+		a.Found, err = p.driver.Find(ctx)
+		return a, err
+	case talk.Load:
+		load, err := p.driver.Load(ctx)
+		a.Load = &load
+		return a, err
+	case talk.Survey:
+		var err error
+		a.Survey, err = p.survey.ask(ctx)
+		return a, err
+	case talk.Wait:
+		e, ok := p.driver.(driver.Estimator)
+		if !ok {
+			return a, errors.ErrUnsupported
+		}
+		wait, err := e.Wait(ctx, *q.Need)
+		a.Wait = &wait
+		return a, err
+	case talk.Why:
+		e, ok := p.driver.(driver.Explainer)
+		if !ok {
+			return a, nil
+		}
+		var err error
+		a.Why, err = e.Why(ctx, q.ID)
+		return a, err
+	}
+	return nil, errors.ErrUnsupported
+}
