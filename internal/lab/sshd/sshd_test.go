@@ -14,7 +14,7 @@ import (
 func start(t *testing.T, nodes int) (*placetest.Hosts, *sshd.Servers) {
 	t.Helper()
 	hosts := placetest.Start(t, nodes)
-	config := sshd.Config{Dir: hosts.Dir + "/ssh", User: hosts.User.Name}
+	config := sshd.Config{Dir: hosts.Dir + "/ssh", Users: []sshd.User{sshd.User(hosts.User)}}
 	for _, n := range hosts.Nodes {
 		config.Hosts = append(config.Hosts, sshd.Host{Place: n, Env: map[string]string{"WHERE": "on " + n.Name()}})
 	}
@@ -28,7 +28,7 @@ func start(t *testing.T, nodes int) (*placetest.Hosts, *sshd.Servers) {
 func TestAUserLogsInFromTheHead(t *testing.T) {
 	hosts, s := start(t, 2)
 	for _, n := range hosts.Nodes {
-		out, err := hosts.Head.Command(t.Context(), "ssh", "-F", s.ClientConfig(), n.Name(),
+		out, err := hosts.Head.Command(t.Context(), "ssh", "-F", s.ClientConfig(), "alice@"+n.Name(),
 			"id -un; hostname; pwd; echo $WHERE; cat >file; wc -c <file").CombinedOutput()
 		want := "alice\n" + n.Name() + "\n" + hosts.User.Home + "\non " + n.Name() + "\n0\n"
 		if err != nil || string(out) != want {
@@ -41,19 +41,28 @@ func TestAUserLogsInFromTheHead(t *testing.T) {
 	}
 }
 
-func TestOnlyTheIdentityOpens(t *testing.T) {
-	hosts, s := start(t, 1)
-	// Somebody who may read everything but the identity.
-	out, err := hosts.Head.CommandAs(t.Context(), hosts.User, "ssh", "-F", s.ClientConfig(), "n1", "true").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "denied") {
-		t.Errorf("without the identity: %v: %s", err, out)
+func TestUsersGoFromHostToHostAsThemselvesOnly(t *testing.T) {
+	hosts, s := start(t, 2)
+	as := func(argv ...string) (string, error) {
+		out, err := hosts.Nodes[0].CommandAs(t.Context(), hosts.User, argv...).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := as("ssh", "n2", "id -un; hostname"); err != nil || out != "alice\nn2\n" {
+		t.Errorf("from n1 to n2: %v: %s", err, out)
+	}
+	if out, err := as("ssh", "root@n2", "true"); err == nil || !strings.Contains(out, "denied") {
+		t.Errorf("as root: %v: %s", err, out)
+	}
+	// All but the identity that opens all accounts may be read by everybody.
+	if out, err := as("ssh", "-F", s.ClientConfig(), "n2", "true"); err == nil || !strings.Contains(out, "denied") {
+		t.Errorf("without an identity: %v: %s", err, out)
 	}
 }
 
 func TestAServerThatEndedIsStartedAgain(t *testing.T) {
 	hosts, s := start(t, 2)
 	true2 := func() error {
-		return hosts.Head.Command(t.Context(), "ssh", "-F", s.ClientConfig(), "n2", "true").Run()
+		return hosts.Head.Command(t.Context(), "ssh", "-F", s.ClientConfig(), "alice@n2", "true").Run()
 	}
 	if _, err := hosts.Nodes[1].Command(t.Context(), "sh", "-c", "kill -9 $(cat "+hosts.Dir+"/ssh/n2.pid)").Output(); err != nil {
 		t.Fatal(err)
@@ -70,7 +79,7 @@ func TestAServerThatEndedIsStartedAgain(t *testing.T) {
 	if true2() == nil {
 		t.Fatal("a host without its server let somebody in")
 	}
-	if err := s.StartHost(t.Context(), "n2"); err != nil {
+	if err := s.Start(t.Context(), "n2"); err != nil {
 		t.Fatal(err)
 	}
 	if err := true2(); err != nil {
