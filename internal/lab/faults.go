@@ -26,10 +26,9 @@ func (h *Host) SetLoad(ctx context.Context, k int) error {
 			return err
 		}
 		for h.Load = 0; h.Load < k; h.Load++ {
-			cmd := h.enter(ctx, entrance{Group: loadGroup, Detach: true}, []string{"/bin/sh", "-c", "while :; do :; done"})
-			cmd.Dir, cmd.Env = "/", []string{"PATH=" + userPath}
-			if out, err := cmd.CombinedOutput(); err != nil {
-				return fmt.Errorf("loading %s: %w: %s", h.Name, err, out)
+			loop := []string{"/bin/sh", "-c", "while :; do :; done"}
+			if err := h.detach(ctx, entrance{Group: loadGroup}, loadGroup, []string{"PATH=" + userPath}, loop); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -171,8 +170,11 @@ func (h *Host) setFrozen(ctx context.Context, frozen bool) error {
 // Crash ends everything on a host at once.
 func (h *Host) Crash(ctx context.Context) error {
 	return h.lab.change(ctx, func() error {
+		err := h.lab.groups.kill(h.Name)
+		for err == nil && h.Up() && pause(ctx, time.Millisecond) {
+		} // a process is out of its group a little before its end
 		h.Load, h.Frozen, h.Init = 0, false, Process{}
-		return h.lab.groups.kill(h.Name)
+		return err
 	})
 }
 

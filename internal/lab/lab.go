@@ -357,16 +357,27 @@ func (h *Host) As(ctx context.Context, user string, argv ...string) *exec.Cmd {
 const userPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 // Daemon starts a program on the host as root that stays when this process has
-// ended. What it writes goes to a file; it is told from others by a name.
+// ended, with variables beside those of this process. What it writes goes to the
+// file LogOf(name).
 func (h *Host) Daemon(ctx context.Context, name string, env []string, argv ...string) error {
-	log := filepath.Join(h.lab.Dir, "log", h.Name+"-"+name+".log")
+	return h.detach(ctx, entrance{}, name, append(os.Environ(), env...), argv)
+}
+
+// LogOf is the file with what a daemon wrote.
+func (h *Host) LogOf(name string) string {
+	return filepath.Join(h.lab.Dir, "log", h.Name+"-"+name+".log")
+}
+
+func (h *Host) detach(ctx context.Context, e entrance, name string, env, argv []string) error {
+	log := h.LogOf(name)
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = out.Close() }() // the daemon has its own
-	cmd := h.enter(ctx, entrance{Detach: true}, argv)
-	cmd.Dir, cmd.Env = "/", append(os.Environ(), env...)
+	e.Detach = true
+	cmd := h.enter(ctx, e, argv)
+	cmd.Dir, cmd.Env = "/", env
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("starting %s on %s: %w (see %s)", name, h.Name, err, log)

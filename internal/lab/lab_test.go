@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 func bed(t *testing.T, plan string) *Lab {
 	t.Helper()
 	needRoot(t)
-	t.Setenv("GODWIT_LABS", t.TempDir())
+	t.Setenv("GODWIT_LABS", labsFolder(t))
 	p, err := Read("plan.yaml", []byte(plan))
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,13 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -22,8 +24,10 @@ func part(args []string) (code int, ours bool) {
 		err = send(args[1], args[2])
 	case "part-reply": // ADDRESS N: mean seconds of a round trip
 		err = reply(args[1], args[2])
-	case "part-work": // SECONDS: how much of a loop was done in that time
+	case "part-work": // SECONDS: processor time got in a second
 		err = work(args[1])
+	case "part-up": // FILE NAME
+		err = up(args[1], args[2])
 	default:
 		err = fmt.Errorf("no part %s", args[0])
 	}
@@ -117,16 +121,33 @@ func reply(address, times string) error {
 	return nil
 }
 
+// work spins and says how much processor time it got in a second.
 func work(seconds string) error {
 	s, err := strconv.ParseFloat(seconds, 64)
 	if err != nil {
 		return err
 	}
-	n := 0
-	for begin := time.Now(); time.Since(begin).Seconds() < s; n++ {
+	used := func() float64 {
+		var u syscall.Rusage
+		syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
+	}
+	begin, before := time.Now(), used()
+	for time.Since(begin).Seconds() < s {
 		for range 10000 {
 		}
 	}
-	fmt.Println(n)
+	fmt.Println((used() - before) / time.Since(begin).Seconds())
 	return nil
+}
+
+// up makes a lab and says so.
+func up(file, name string) error {
+	p, err := Load(file)
+	if err != nil {
+		return err
+	}
+	p.Name = name
+	_, err = Up(context.Background(), p, Options{NoManager: true})
+	return err
 }

@@ -141,6 +141,8 @@ func (q *delayLine) take(fd int) error {
 
 // give sends what is due.
 func (q *delayLine) give(fd int) error {
+	runtime.LockOSThread()
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0) // a microsecond; otherwise a little late
 	for {
 		q.mu.Lock()
 		if len(q.frames) == 0 {
@@ -153,8 +155,11 @@ func (q *delayLine) give(fd int) error {
 		q.frames = q.frames[1:]
 		q.bytes -= len(f.data)
 		q.mu.Unlock()
-		if wait := f.due.Sub(q.now()); wait > 0 {
-			time.Sleep(wait)
+		// Not time.Sleep, which would be up to a millisecond late. To wake up a
+		// little early does no harm: one looks again.
+		for wait := f.due.Sub(q.now()); wait > 0; wait = f.due.Sub(q.now()) {
+			ts := unix.NsecToTimespec(int64(wait))
+			_ = unix.Nanosleep(&ts, nil)
 		}
 		// A frame that cannot be sent is lost: so it is on any line.
 		if _, err := unix.Write(fd, f.data); errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EBADF) {

@@ -106,7 +106,9 @@ func (w *wires) plug(h *Host, site *Site) error {
 		return err
 	}
 	defer func() { _ = ns.Close() }()
-	veth := &netlink.Veth{LinkAttrs: port, PeerName: "eth0", PeerNamespace: netlink.NsFd(ns)}
+	// Its hardware address stays when it is booted again: others remember it.
+	veth := &netlink.Veth{LinkAttrs: port, PeerName: "eth0", PeerNamespace: netlink.NsFd(ns),
+		PeerHardwareAddr: net.HardwareAddr{2, 'l', 'a', 'b', 0, byte(h.Index)}}
 	if err := w.sw.LinkAdd(veth); err != nil {
 		return fmt.Errorf("connecting %s: %w", h.Name, err)
 	}

@@ -1,0 +1,130 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// remains lists all that is left of a lab.
+func remains(t *testing.T, name string) []string {
+	t.Helper()
+	var left []string
+	g, err := findGroups(name)
+	must(t, err)
+	for _, tree := range g.trees {
+		if !gone(g.path(tree)) {
+			left = append(left, g.path(tree))
+		}
+	}
+	if entries, err := os.ReadDir(Base()); err == nil {
+		for _, e := range entries {
+			left = append(left, filepath.Join(Base(), e.Name()))
+		}
+	}
+	procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	must(t, err)
+	own := "/proc/" + strconv.Itoa(os.Getpid()) + "/"
+	for _, path := range procs {
+		if line, err := os.ReadFile(path); err == nil && bytes.Contains(line, []byte(name)) && !strings.HasPrefix(path, own) {
+			left = append(left, path+" "+strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	must(t, err)
+	if strings.Contains(string(mounts), name) {
+		left = append(left, "a mount")
+	}
+	return left
+}
+
+func links(t *testing.T) string {
+	t.Helper()
+	dev, err := os.ReadFile("/proc/net/dev")
+	must(t, err)
+	var names []string
+	for line := range strings.Lines(string(dev)) {
+		name, _, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
+}
+
+func TestNothingIsLeft(t *testing.T) {
+	before := links(t)
+	l := bed(t, small)
+	if links(t) != before {
+		t.Errorf("the machine's own network changed: %s", links(t))
+	}
+	must(t, host(t, l, "north1").SetLoad(context.Background(), 1))
+	if len(remains(t, l.Name)) < 5 {
+		t.Fatal("the test does not find what there is")
+	}
+	// As after a power cut in small: all its processes are gone, all else stays.
+	must(t, l.groups.kill())
+	eventually(t, "the host to be gone", func() bool { return !host(t, l, "north1").Up() })
+	must(t, Down(context.Background(), l.Name))
+	if left := remains(t, l.Name); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+	must(t, Down(context.Background(), l.Name)) // again
+	if _, err := Open(l.Name); err == nil {
+		t.Error("a lab was opened that is gone")
+	}
+}
+
+func TestWhoIsKilledWhileMakingALabLeavesNothingThatIsNotFound(t *testing.T) {
+	needRoot(t)
+	t.Setenv("GODWIT_LABS", labsFolder(t))
+	file := filepath.Join(t.TempDir(), "plan.yaml")
+	must(t, os.WriteFile(file, []byte(small), 0o600))
+	name := labName(t)
+	t.Cleanup(func() { Down(context.Background(), name) })
+	make := func() *exec.Cmd {
+		cmd := exec.Command(testBinary(t), "part-up", file, name)
+		cmd.Stderr = os.Stderr
+		return cmd
+	}
+	begin := time.Now()
+	must(t, make().Run()) // and it stays
+	whole := time.Since(begin)
+	must(t, make().Run()) // in place of the first one
+	const times = 12
+	for i := range times {
+		cmd := make()
+		must(t, cmd.Start())
+		at := time.Duration(rand.Int64N(int64(whole)))
+		time.Sleep(at)
+		cmd.Process.Kill()
+		cmd.Wait()
+		if i%3 == 2 {
+			continue // the next one has to cope with what is left
+		}
+		must(t, Down(context.Background(), name))
+		// A process that was just started ends by itself, a moment later.
+		eventually(t, fmt.Sprintf("nothing to be left of a lab whose maker was killed after %v: %q", at, remains(t, name)),
+			func() bool { return len(remains(t, name)) == 0 })
+	}
+}
+
+// labsFolder is a folder into which users of labs may look.
+func labsFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gwlabs-")
+	must(t, err)
+	t.Cleanup(func() { os.Remove(dir) }) // and if it is not empty that is a mistake to be seen
+	must(t, os.Chmod(dir, 0o755))
+	return dir
+}

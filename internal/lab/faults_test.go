@@ -1,0 +1,143 @@
+package lab
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSpeedAndLoadAreAsPlanned(t *testing.T) {
+	l := bed(t, small)
+	ctx := context.Background()
+	n1 := host(t, l, "north1")
+	got := func() float64 { return number(t, n1, "part-work", "1") }
+	near(t, "processors", 0.25, got)
+	must(t, n1.SetLoad(ctx, 2))
+	near(t, "processors beside two others", 0.25/3, got)
+	if again, err := Open(l.Name); err != nil || host(t, again, "north1").Load != 2 || host(t, again, "north1").Processes() != 2 {
+		t.Errorf("the load is not known to others: %v", err)
+	}
+	must(t, n1.SetLoad(ctx, 1))
+	near(t, "processors beside another", 0.25/2, got)
+	must(t, n1.SetLoad(ctx, 0))
+	must(t, n1.SetSpeed(ctx, 0.5))
+	near(t, "processors after a change", 0.5, got)
+	before, err := n1.CPUTime()
+	must(t, err)
+	got()
+	if after, err := n1.CPUTime(); err != nil || after-before < 200*time.Millisecond {
+		t.Errorf("the host has used %v in a second of work: %v", after-before, err)
+	}
+	if err := n1.SetLoad(ctx, 1000); err == nil {
+		t.Error("a thousand loops were started")
+	}
+}
+
+// eventually waits for something that needs its time.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 60 {
+		if ok() {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatalf("waited in vain for %s", what)
+}
+
+func TestHostsAndSitesAreCutOffFreezeCrashAndComeBack(t *testing.T) {
+	l := bed(t, small)
+	ctx := context.Background()
+	n1, n2, s1 := host(t, l, "north1"), host(t, l, "north2"), host(t, l, "south1")
+	serving(t, n2)
+	serving(t, s1)
+	try := func(from, to *Host) bool {
+		short, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		return from.Command(short, testBinary(t), "part-reply", to.Name, "1").Run() == nil
+	}
+	want := func(what string, within, between bool) {
+		t.Helper()
+		if got := try(n1, n2); got != within {
+			t.Errorf("%s: reached within the site: %v", what, got)
+		}
+		if got := try(n1, s1); got != between {
+			t.Errorf("%s: reached the other site: %v", what, got)
+		}
+	}
+	want("at first", true, true)
+	must(t, l.Cut(ctx, "north"))
+	want("with the site cut off", true, false)
+	must(t, l.Join(ctx, "north"))
+	want("joined again", true, true)
+	must(t, l.Cut(ctx, "north1"))
+	want("with the host cut off", false, false)
+	must(t, l.Join(ctx, "north1"))
+	want("the host joined again", true, true)
+
+	must(t, n2.Freeze(ctx))
+	want("with a host frozen", false, true)
+	must(t, n2.Thaw(ctx))
+	want("thawed", true, true)
+
+	must(t, n2.SetLoad(ctx, 1))
+	daemon := n2.Command(ctx, "sleep", "1000")
+	must(t, daemon.Start())
+	must(t, n2.Freeze(ctx)) // crashes are thorough
+	must(t, n2.Crash(ctx))
+	if err := daemon.Wait(); err == nil {
+		t.Error("a program outlived its host")
+	}
+	if n2.Up() || n2.Processes() > 0 || n2.Load != 0 {
+		t.Errorf("a host runs on after its crash: %+v", n2)
+	}
+	if out, err := n2.Command(ctx, "true").CombinedOutput(); err == nil || !strings.Contains(string(out), "down") {
+		t.Errorf("a program on a host that is down: %v %s", err, out)
+	}
+	want("after a crash", false, true)
+	must(t, n2.Boot(ctx))
+	if err := n2.Boot(ctx); err == nil {
+		t.Error("a host that runs was booted")
+	}
+	serving(t, n2)
+	want("booted again", true, true)
+	if got := strings.TrimSpace(output(t, n2, "hostname")); got != "north2" {
+		t.Errorf("it is called %s now", got)
+	}
+}
+
+func TestACommandEndsWithWhoeverWantsItAndTellsHowItEnded(t *testing.T) {
+	l := bed(t, `clusters: [{name: north, cpus: 0.5}]`)
+	n1 := host(t, l, "north1")
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := n1.Command(ctx, "sleep", "1000")
+	must(t, cmd.Start())
+	eventually(t, "the command to run", func() bool { return strings.Contains(output(t, n1, "ps", "-e"), "sleep") })
+	cancel()
+	cmd.Wait()
+	eventually(t, "the command to end", func() bool { return n1.Processes() == 0 })
+	for argv, want := range map[string]int{"exit 3": 3, "kill -9 $$": 137, "true": 0} {
+		cmd := n1.Command(context.Background(), "sh", "-c", argv)
+		cmd.Run()
+		if got := cmd.ProcessState.ExitCode(); got != want {
+			t.Errorf("%s ends with %d, not %d", argv, got, want)
+		}
+	}
+	if err := n1.Command(context.Background(), "no-such-program").Run(); err == nil {
+		t.Error("a program that does not exist was run")
+	}
+	if _, ok := n1.As(context.Background(), "mallory", "true").Run().(*exec.ExitError); ok {
+		t.Error("a user that does not exist ran something")
+	}
+	must(t, n1.Daemon(context.Background(), "napping", nil, "sleep", "1000"))
+	eventually(t, "the daemon to run", func() bool { return n1.Processes() == 1 })
+}

@@ -1,0 +1,103 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serving runs the other end of transfers on a host until the test ends.
+func serving(t *testing.T, h *Host) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := h.Command(ctx, testBinary(t), "part-serve")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); cmd.Wait() })
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(line, err)
+	}
+}
+
+func testBinary(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// number is what a part of the test binary says on a host.
+func number(t *testing.T, h *Host, args ...string) float64 {
+	t.Helper()
+	x, err := strconv.ParseFloat(strings.TrimSpace(output(t, h, append([]string{testBinary(t)}, args...)...)), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// goodput is Mbit/s from one host to another.
+func goodput(t *testing.T, from, to *Host, mb int) float64 {
+	t.Helper()
+	return float64(mb) * (1 << 20) * 8 / 1e6 / number(t, from, "part-send", to.Name, strconv.Itoa(mb<<20))
+}
+
+// near reports whether something is within 15 % of what was planned. Others use
+// this machine: it is tried a few times.
+func near(t *testing.T, what string, planned float64, measure func() float64) {
+	t.Helper()
+	var got []float64
+	for range 4 {
+		x := measure()
+		got = append(got, x)
+		if x > 0.85*planned && x < 1.15*planned {
+			t.Logf("%s: %.4g, planned %.4g", what, x, planned)
+			return
+		}
+	}
+	t.Errorf("%s: %.4g, planned %.4g", what, got, planned)
+}
+
+func TestLinksAreAsPlanned(t *testing.T) {
+	l := bed(t, small)
+	n1, n2, s1 := host(t, l, "north1"), host(t, l, "north2"), host(t, l, "south1")
+	for _, h := range []*Host{n2, s1, l.Head} {
+		serving(t, h)
+	}
+	ctx := context.Background()
+	near(t, "Mbit/s within a site", 400, func() float64 { return goodput(t, n1, n2, 24) })
+	near(t, "Mbit/s between sites", 100, func() float64 { return goodput(t, n1, s1, 12) })
+	near(t, "Mbit/s to the head", 100, func() float64 { return goodput(t, n1, l.Head, 12) })
+	near(t, "round trip between sites", 0.010, func() float64 { return number(t, n1, "part-reply", "south1", "30") })
+	if d := number(t, n1, "part-reply", "north2", "30"); d > 0.005 {
+		t.Errorf("%.3g s for a round trip within a site", d)
+	}
+	if err := n1.SetRate(ctx, 40); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "Mbit/s after a change", 40, func() float64 { return goodput(t, n1, n2, 5) })
+	if err := l.SetWAN(ctx, "south", Link{Mbps: 20, Delay: 35 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "Mbit/s between sites after a change", 20, func() float64 { return goodput(t, n1, s1, 5) })
+	near(t, "round trip after a change", 0.040, func() float64 { return number(t, n1, "part-reply", "south1", "30") })
+	if err := l.SetWAN(ctx, "", Link{Mbps: 50}); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "Mbit/s without delay", 50, func() float64 { return goodput(t, n2, s1, 6) })
+	if d := number(t, n1, "part-reply", "south1", "30"); d > 0.005 {
+		t.Errorf("%.3g s for a round trip without delay", d)
+	}
+}
