@@ -14,8 +14,8 @@ import (
 
 // What is in the cell besides its hosts.
 const (
-	queue = "all.q"
-	pe    = "mpi"
+	Queue = "all.q"
+	PE    = "mpi" // parallel environment
 )
 
 // gidsPerHost is how many jobs a host can tell apart.

@@ -133,7 +133,7 @@ func (s *Cell) Ready(ctx context.Context) error {
 		ready := 0
 		for line := range strings.Lines(out) {
 			// queue type slots load arch [states]: a host in order has no states.
-			if f := strings.Fields(line); len(f) == 5 && strings.HasPrefix(f[0], queue+"@") && f[4] == arch {
+			if f := strings.Fields(line); len(f) == 5 && strings.HasPrefix(f[0], Queue+"@") && f[4] == arch {
 				ready++
 			}
 		}

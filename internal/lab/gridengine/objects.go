@@ -78,7 +78,7 @@ func host(name string) [][2]string {
 // after the other.
 func parallel() [][2]string {
 	return [][2]string{
-		{"pe_name", pe},
+		{"pe_name", PE},
 		{"slots", "9999"},
 		{"user_lists", "NONE"},
 		{"xuser_lists", "NONE"},
@@ -100,7 +100,7 @@ func (s *Cell) queue(names []string) [][2]string {
 		slots += fmt.Sprintf(",[%s=%d]", n.Name(), n.CPUs)
 	}
 	rows := [][2]string{
-		{"qname", queue},
+		{"qname", Queue},
 		{"hostlist", strings.Join(names, " ")},
 		{"seq_no", "0"},
 		{"load_thresholds", "NONE"},
@@ -112,7 +112,7 @@ func (s *Cell) queue(names []string) [][2]string {
 		{"processors", "UNDEFINED"},
 		{"qtype", "BATCH INTERACTIVE"},
 		{"ckpt_list", "NONE"},
-		{"pe_list", pe},
+		{"pe_list", PE},
 		{"rerun", "FALSE"},
 		{"slots", slots},
 		{"tmpdir", s.file("tmp")},

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// partition is the one that all nodes are in.
-const partition = "batch"
+// Partition is the one that all nodes are in.
+const Partition = "batch"
 
 // writeConfig writes slurm.conf and makes the folders that it names.
 func (s *Cluster) writeConfig() error {
@@ -72,7 +72,7 @@ func (s *Cluster) conf() string {
 		}
 		lines = append(lines, fmt.Sprintf("NodeName=%s NodeAddr=%s CPUs=%d RealMemory=%d", n.Name(), n.Addr(), n.CPUs, memory))
 	}
-	lines = append(lines, "PartitionName="+partition+" Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO", "")
+	lines = append(lines, "PartitionName="+Partition+" Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO", "")
 	return strings.Join(lines, "\n")
 }
 

@@ -189,7 +189,7 @@ const jobsPatience = 10 * time.Second
 func (s *Cluster) cancelAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, jobsPatience)
 	defer cancel()
-	_, _ = s.Output(ctx, "scancel", "--partition="+partition)
+	_, _ = s.Output(ctx, "scancel", "--partition="+Partition)
 	_ = place.Until(ctx, "the end of all jobs", func(ctx context.Context) (bool, error) {
 		jobs, err := s.Output(ctx, "squeue", "-h", "-o", "%A")
 		return err == nil && jobs == "", err

@@ -1,0 +1,137 @@
+// Package managers puts onto the hosts of a lab what clusters have in real life:
+// a way to log in, and a batch system. It decides which daemon runs on which host
+// and what a broker is told of a cluster; how each of them is configured is the
+// business of the packages slurm, gridengine, munge and sshd.
+package managers
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/lab"
+	"github.com/godwit-hpc/godwit/internal/lab/place"
+	"github.com/godwit-hpc/godwit/internal/lab/sshd"
+)
+
+// all are the managers there are, by the names that plans use.
+var all = map[string]lab.Manager{lab.None: plain{}, slurmName: slurmManager{}, gridEngineName: gridEngineManager{}}
+
+// What plans call them, and brokers their drivers.
+const (
+	slurmName      = "slurm"
+	gridEngineName = "gridengine"
+)
+
+// Register makes all of them known to labs.
+func Register() {
+	for name, m := range all {
+		lab.Register(name, m)
+	}
+}
+
+// at is a host of a lab as a place where daemons run.
+type at struct{ host *lab.Host }
+
+var _ place.Place = at{}
+
+func (p at) Command(ctx context.Context, argv ...string) *exec.Cmd {
+	return p.host.Command(ctx, argv...)
+}
+func (p at) Name() string { return p.host.Name }
+func (p at) Addr() string { return p.host.Address.String() }
+
+// servers are the SSH servers of the whole lab, so that there is one identity,
+// and all hosts are known to all.
+func servers(l *lab.Lab) (*sshd.Servers, error) {
+	dir, err := l.Folder("ssh")
+	if err != nil {
+		return nil, err
+	}
+	config := sshd.Config{Dir: dir, Owner: os.Getuid(), Group: os.Getgid()}
+	for _, u := range l.Users {
+		config.Users = append(config.Users, sshd.User{Name: u.Name, UID: u.ID, GID: u.ID, Home: u.Home})
+	}
+	for _, c := range l.Clusters {
+		env, err := loginEnv(l, c)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range c.All() {
+			config.Hosts = append(config.Hosts, sshd.Host{Place: at{h}, Env: env})
+		}
+	}
+	return sshd.New(config), nil
+}
+
+// loginEnv is what users of a cluster find in their environment.
+func loginEnv(l *lab.Lab, c *lab.Cluster) (map[string]string, error) {
+	switch c.Manager {
+	case slurmName:
+		s, _, err := slurmOf(l, c)
+		if err != nil {
+			return nil, err
+		}
+		return s.Env(), nil
+	case gridEngineName:
+		s, err := cellOf(l, c)
+		if err != nil {
+			return nil, err
+		}
+		return s.Env(), nil
+	}
+	return nil, nil
+}
+
+// logins starts the SSH servers of some hosts.
+func logins(ctx context.Context, l *lab.Lab, hosts ...*lab.Host) error {
+	s, err := servers(l)
+	if err != nil {
+		return err
+	}
+	return s.Start(ctx, names(hosts)...)
+}
+
+// noLogins ends those of a cluster.
+func noLogins(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
+	s, err := servers(l)
+	if err != nil {
+		return err
+	}
+	return s.Stop(ctx, names(c.All())...)
+}
+
+func names(hosts []*lab.Host) []string {
+	var list []string
+	for _, h := range hosts {
+		list = append(list, h.Name)
+	}
+	return list
+}
+
+// reached are the settings that all clusters have: a user's account on a host,
+// and a folder of the cluster's own in the home that all hosts share.
+func reached(l *lab.Lab, name, user string, h *lab.Host) lab.Settings {
+	set := lab.Settings{Name: name, SSH: user + "@" + h.Name, Dir: ".godwit/" + name}
+	if s, err := servers(l); err == nil {
+		set.SSHOptions = []string{"-F", s.ClientConfig()}
+	}
+	return set
+}
+
+// memory is that of a host in MB; one that is not limited has the machine's.
+func memory(h *lab.Host) int {
+	if h.Memory > 0 {
+		return int(h.Memory >> 20)
+	}
+	text, _ := os.ReadFile("/proc/meminfo")
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemTotal:" {
+			kb, _ := strconv.Atoi(f[1])
+			return kb >> 10
+		}
+	}
+	return 0
+}
