@@ -1,8 +1,8 @@
 package gridengine_test
 
 import (
-	"context"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -38,9 +38,8 @@ func onACell(t testing.TB, nodes, slots int, flags ...string) string {
 			c.StartExecd(words[1])
 			c.Ready()
 		default: // a command of Grid Engine, as root
-			words[0] = filepath.Join(c.Commands, words[0])
-			cmd := c.Hosts.Head.Command(context.Background(), words...)
-			if out, err := cmd.CombinedOutput(); err != nil {
+			out, err := exec.Command(filepath.Join(c.Commands, words[0]), words[1:]...).CombinedOutput()
+			if err != nil {
 				return fmt.Errorf("%w: %s", err, out)
 			}
 		}

@@ -1,14 +1,21 @@
 package gridengine_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/batch/batchtest"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/driver/gridengine"
 )
 
-// All of this runs on one cell, as an ordinary user on its head.
+// All of this runs on one cell of two hosts with four slots each, as an ordinary
+// user on its head.
 func TestOnARealGridEngine(t *testing.T) {
 	if !batchtest.Inside() {
 		t.Log(onACell(t, 2, 4, "-test.run=^TestOnARealGridEngine$", "-test.v"))
@@ -18,4 +25,274 @@ func TestOnARealGridEngine(t *testing.T) {
 		drivertest.Run(t, func(t *testing.T) drivertest.World { return newWorld(t, gridengine.Options{}, nil) })
 	})
 	t.Run("WhatUsersWriteArrivesVerbatim", func(t *testing.T) { batchtest.Verbatim(t, newWorld(t, gridengine.Options{}, nil)) })
+	for _, c := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"TheCellIsSurveyed", surveyed},
+		{"WhatTheCellWillNeverDoIsRefused", refused},
+		{"FilesOfRequestsDoNotMeddle", requestFiles},
+		{"AJobOfSeveralProcessorsRuns", parallel},
+		{"AJobThatAnAdministratorDeletedIsLost", deleted},
+		{"AJobThatCannotBeStartedIsLost", broken},
+		{"AJobThatReachesTheTimeLimitIsLost", timeLimit},
+		{"AQmasterThatRestartsLosesAndDoublesNothing", restarted},
+		{"AQmasterThatIsAwayIsWaitedFor", away},
+		{"AnExecdThatDiesTakesNothingAlong", execdKilled},
+	} {
+		t.Run(c.name, c.test)
+	}
+}
+
+// start starts attempts.
+func start(t *testing.T, d driver.Driver, all ...*wire.Attempt) {
+	t.Helper()
+	for _, a := range all {
+		if err := d.Start(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// jobOf is the number of an attempt's job.
+func jobOf(t *testing.T, w *batchtest.World, a *wire.Attempt) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.Folder(a), "submitted.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Trim(string(data), "{\"job:}\n ")
+}
+
+// until is an attempt that ends when it is let go.
+func until(w *batchtest.World) *wire.Attempt {
+	return w.Line(`echo began >> "$NOTES"; while [ ! -e "$(dirname "$NOTES")/go" ]; do sleep 0.05; done; exit 7`)
+}
+
+// letGo ends all such.
+func letGo(t *testing.T, w *batchtest.World) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(w.Dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lost waits until the attempt is reported lost, and looks for words of why.
+func lost(t *testing.T, w *batchtest.World, a *wire.Attempt, words string) {
+	t.Helper()
+	w.Until("the loss to be heard", func() bool { return w.Told(a, wire.Lost) == 1 })
+	all := w.Heard(a)
+	if why := all[len(all)-1].Why; !strings.Contains(why, words) {
+		t.Errorf("lost because of %q, which does not say %q", why, words)
+	}
+}
+
+func surveyed(t *testing.T) {
+	w := newWorld(t, gridengine.Options{PE: "mpi"}, nil)
+	d := w.OpenBatch()
+	s, err := d.Survey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Hosts) != 2 || s.Procs() != 8 || !strings.HasPrefix(s.Manager, "Grid Engine 8.") || s.Hosts[0].Memory == 0 || len(s.Notes) > 0 {
+		t.Errorf("%+v", s)
+	}
+	for _, c := range []struct {
+		procs int
+		known bool
+	}{{1, true}, {8, true}, {9, false}} {
+		if wait, err := d.Wait(t.Context(), driver.Need{Procs: c.procs}); err != nil || wait.Known != c.known || wait.Seconds != 0 || wait.Why == "" {
+			t.Errorf("%d processors: %+v, %v", c.procs, wait, err)
+		}
+	}
+	for _, o := range []gridengine.Options{{}, {PE: "nosuch"}, {Queue: "nosuch.q", PE: "mpi"}} {
+		if s, err := newManager(t, o).Survey(t.Context()); err != nil || len(s.Notes) != 1 {
+			t.Errorf("%+v: %+v, %v", o, s, err)
+		}
+	}
+}
+
+func refused(t *testing.T) {
+	for _, c := range []struct {
+		options gridengine.Options
+		procs   int
+		words   string
+	}{
+		{gridengine.Options{Queue: "nosuch.q"}, 1, "unknown queue"},
+		{gridengine.Options{PE: "nosuch"}, 2, "parallel environment"},
+		{gridengine.Options{}, 2, "parallel environment"},
+		{gridengine.Options{PE: "mpi"}, 100, "no suitable queues"},
+		{gridengine.Options{Options: []string{"-l", "nosuch=1"}}, 1, "nosuch"},
+		{gridengine.Options{Options: []string{"--nosuch"}}, 1, "nosuch"},
+	} {
+		w := newWorld(t, c.options, nil)
+		d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
+		a.Procs = c.procs
+		if err := d.Start(t.Context(), a); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if found, err := d.Find(t.Context()); err != nil || len(found) > 0 {
+			t.Error("left behind:", found, err)
+		}
+	}
+}
+
+// What users and sites add to all jobs, and to all lists, is not for us.
+func requestFiles(t *testing.T) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{".sge_request": "-N evil -h -b y -q nosuch.q -t 1-3\n", ".sge_qstat": "-u nobody -s z\n"} {
+		path := filepath.Join(home, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Remove(path)
+	}
+	w := newWorld(t, gridengine.Options{}, nil)
+	d, a, b := w.OpenBatch(), w.Attempt(drivertest.Ends), w.Attempt(drivertest.Stays)
+	start(t, d, a, b)
+	w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
+	w.Until("the other to begin", func() bool { return w.Started(b) == 1 })
+	w.Until("the queue to say so", func() bool {
+		why, err := d.Why(t.Context(), batchtest.ID(b))
+		return err == nil && strings.Contains(why, "runs on")
+	})
+}
+
+func parallel(t *testing.T) {
+	w := newWorld(t, gridengine.Options{PE: "mpi", Queue: "all.q"}, nil)
+	d, a := w.OpenBatch(), w.Line(`echo began >> "$NOTES"; echo slots $NSLOTS >> "$NOTES"; exit 7`)
+	a.Procs = 3
+	a.Spec.Memory = 1 << 20
+	start(t, d, a)
+	w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
+	if got := strings.Join(w.Notes(a), " "); !strings.Contains(got, "began") {
+		t.Error(got)
+	}
+}
+
+func deleted(t *testing.T) {
+	w := newWorld(t, gridengine.Options{PE: "mpi"}, nil)
+	d := w.OpenBatch()
+	running, waiting := w.Attempt(drivertest.Stays), w.Attempt(drivertest.Stays)
+	running.Procs, waiting.Procs = 5, 5
+	start(t, d, running)
+	w.Until("the first to begin", func() bool { return w.Started(running) == 1 })
+	start(t, d, waiting)
+	w.Until("the queue to say why the second waits", func() bool {
+		why, err := d.Why(t.Context(), batchtest.ID(waiting))
+		return err == nil && strings.Contains(why, "waits in the cluster's queue: ")
+	})
+	if wait, err := d.Wait(t.Context(), driver.Need{Procs: 1}); err != nil || wait.Known {
+		t.Errorf("%+v, %v", wait, err)
+	}
+	batchtest.Outside(t, "qdel", jobOf(t, w, waiting)+","+jobOf(t, w, running))
+	lost(t, w, waiting, "deleted before it began")
+	lost(t, w, running, "killed by signal 9, as qdel does")
+	if w.Started(waiting) != 0 || w.Living(running) != 0 {
+		t.Errorf("began %d times, %d live", w.Started(waiting), w.Living(running))
+	}
+}
+
+func broken(t *testing.T) {
+	w := newWorld(t, gridengine.Options{Options: []string{"-wd", "/nosuch/folder"}}, nil)
+	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
+	start(t, d, a)
+	lost(t, w, a, "could not be started: can't chdir to /nosuch/folder")
+	if w.Started(a) != 0 {
+		t.Error("it was started")
+	}
+	if list, err := newManager(t, gridengine.Options{}).Queue(t.Context(), "gw-"); err != nil || len(list) > 0 {
+		t.Error("left in the queue:", list, err)
+	}
+}
+
+// The agent does not know of this limit.
+func timeLimit(t *testing.T) {
+	w := newWorld(t, gridengine.Options{Options: []string{"-l", "h_rt=2"}}, nil)
+	d, a := w.OpenBatch(), w.Attempt(drivertest.Hides)
+	start(t, d, a)
+	lost(t, w, a, "time limit h_rt=2 reached")
+	if w.Living(a) != 0 || w.Started(a) != 1 {
+		t.Errorf("%d live, began %d times", w.Living(a), w.Started(a))
+	}
+}
+
+func restarted(t *testing.T) {
+	w := newWorld(t, gridengine.Options{}, nil)
+	d := w.OpenBatch()
+	var all []*wire.Attempt
+	for range 10 { // of which two wait
+		all = append(all, until(w))
+	}
+	start(t, d, all...)
+	began := func() (n int) {
+		for _, a := range all {
+			n += w.Started(a)
+		}
+		return n
+	}
+	w.Until("eight to begin", func() bool { return began() == 8 })
+	batchtest.Outside(t, "restart")
+	start(t, d, all...) // as a broker does that is not sure
+	if began() != 8 {
+		t.Errorf("%d began", began())
+	}
+	letGo(t, w)
+	for _, a := range all {
+		w.Until("all ends to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
+		if w.Started(a) != 1 || w.Told(a, wire.Lost) > 0 {
+			t.Errorf("job %d began %d times: %+v", a.Job, w.Started(a), w.Heard(a))
+		}
+	}
+}
+
+func away(t *testing.T) {
+	w := newWorld(t, gridengine.Options{}, nil)
+	d, runs, late := w.OpenBatch(), w.Attempt(drivertest.Stays), w.Attempt(drivertest.Ends)
+	start(t, d, runs)
+	w.Until("it to begin", func() bool { return w.Started(runs) == 1 })
+	batchtest.Outside(t, "stop")
+	if _, err := d.Survey(t.Context()); !errors.Is(err, driver.ErrAway) {
+		t.Errorf("got %v", err)
+	}
+	begun := make(chan error)
+	go func() { begun <- d.Start(t.Context(), late) }()
+	w.Until("the silence to be noticed", func() bool {
+		why, err := d.Why(t.Context(), batchtest.ID(runs))
+		return err == nil && strings.Contains(why, "does not answer")
+	})
+	batchtest.Outside(t, "start")
+	if err := <-begun; err != nil {
+		t.Error(err)
+	}
+	w.Until("the end to be heard", func() bool { return w.Told(late, wire.Ended) == 1 })
+	if w.Started(late) != 1 || w.Told(runs, wire.Lost) > 0 || w.Living(runs) != 1 {
+		t.Errorf("began %d times; the other %+v", w.Started(late), w.Heard(runs))
+	}
+}
+
+func execdKilled(t *testing.T) {
+	w := newWorld(t, gridengine.Options{Queue: "all.q@n1"}, nil)
+	d := w.OpenBatch()
+	ends, stays := until(w), w.Attempt(drivertest.Stays)
+	start(t, d, ends, stays)
+	w.Until("both to begin", func() bool { return w.Started(ends)+w.Started(stays) == 2 })
+	batchtest.Outside(t, "kill", "n1")
+	letGo(t, w)
+	w.Until("the end to be heard", func() bool { return w.Told(ends, wire.Ended) == 1 })
+	if w.Living(stays) != 1 || w.Told(stays, wire.Lost) > 0 {
+		t.Errorf("%d live: %+v", w.Living(stays), w.Heard(stays))
+	}
+	done := make(chan error)
+	go func() { done <- d.Release(t.Context(), batchtest.ID(stays)) }()
+	batchtest.Outside(t, "revive", "n1")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n := w.Living(stays); n != 0 {
+		t.Errorf("%d live", n)
+	}
 }
