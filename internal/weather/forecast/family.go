@@ -110,8 +110,8 @@ func (f *family) add(x, steps float64) {
 	f.level.add(x)
 	f.trend.add(x, steps)
 	f.recent.add(x)
-	if f.recent.count%longest == 0 {
-		for i := range f.means {
+	for i := range f.means {
+		if f.means[i].rough || f.recent.count%longest == 0 {
 			f.means[i].renew(&f.recent)
 		}
 	}

@@ -107,21 +107,22 @@ func (f *Forecaster) Add(at core.Time, value float64) error {
 		f.nGap++
 	}
 	f.last = at
-	first := f.Len() == 0
+	if f.Len() == 0 {
+		f.horizons[0].spread.scale = firstGuess * value
+	}
 	for i := range f.horizons {
 		h := &f.horizons[i]
 		if steps > 1 {
 			h.waiting = false
 		}
+		if i > 0 && h.spread.n == 0 {
+			h.spread.scale = f.horizons[i-1].spread.scale
+		}
 		h.add(value, &f.config.Prior)
 	}
 	f.family.add(value, steps)
 	for i := range f.horizons {
-		h := &f.horizons[i]
-		if first {
-			h.spread.scale = firstGuess * value
-		}
-		h.ask(&f.family)
+		f.horizons[i].ask(&f.family)
 	}
 	return nil
 }
@@ -179,30 +180,41 @@ func (f *Forecaster) Over(steps int) (Forecast, bool) {
 	}, true
 }
 
-// horizonFor is the horizon next to steps that has been judged often enough,
+// horizonFor is the horizon nearest to steps among those judged often enough,
 // and the mean error to expect: between two horizons by the straight line
-// through the logarithms, beyond the last one by the same line, but growing and
-// not faster than that of a random walk.
+// through the logarithms. Beyond what has been judged the error
+// is taken to grow, and not faster than that of a random walk.
 func (f *Forecaster) horizonFor(steps int) (*horizon, float64) {
 	known := 0
-	for known+1 < nHorizons && f.horizons[known].steps < steps && f.horizons[known+1].believed() {
+	for known+1 < nHorizons && 2*f.horizons[known].steps < steps && f.horizons[known+1].believed() {
 		known++
 	}
 	h := &f.horizons[known]
 	if h.steps == steps || h.spread.scale == 0 {
 		return h, h.spread.scale
 	}
-	beyond := math.Log(float64(steps)/float64(h.steps)) / math.Log(4) // in quadruplings
+	apart := math.Log(float64(steps)/float64(h.steps)) / math.Log(4) // in horizons
+	if known+1 < nHorizons && f.horizons[known+1].believed() || apart < 0 {
+		from, to := known, known+1
+		if apart < 0 {
+			from, to = known-1, known
+		}
+		return h, h.spread.scale * math.Pow(f.growth(from, to), apart)
+	}
 	growth := 2.0
 	if known > 0 {
-		growth = h.spread.scale / max(f.horizons[known-1].spread.scale, math.SmallestNonzeroFloat64)
+		growth = min(max(f.growth(known-1, known), 1), growth)
 	}
-	if beyond > 0 {
-		growth = min(max(growth, 1), 2)
-	} else {
-		growth = min(max(growth, 0.25), 4)
+	return h, h.spread.scale * math.Pow(growth, apart)
+}
+
+// growth is the mean error at one horizon as a multiple of that at another.
+func (f *Forecaster) growth(from, to int) float64 {
+	a, b := f.horizons[from].spread.scale, f.horizons[to].spread.scale
+	if a == 0 {
+		return 1
 	}
-	return h, h.spread.scale * math.Pow(growth, beyond)
+	return min(max(b/a, 0.25), 4)
 }
 
 // Errors is how each member did in forecasting the next value, errors of long

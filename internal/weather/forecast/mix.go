@@ -11,6 +11,8 @@ const (
 	// keepRecord is the part of the errors so far that counts beside the newest:
 	// what a member did a thousand values ago says little.
 	keepRecord = 0.998
+
+	nothing = 30.0 // exp(−nothing) is no weight at all
 )
 
 // record is how the members did so far; old errors fade.
@@ -53,8 +55,10 @@ func (r *record) mix(p *Prior) mix {
 		switch {
 		case unit > 0:
 			e /= unit
-		case e > 0: // another never erred
+		case e > best: // another never erred
 			e = math.Inf(1)
+		default:
+			e = 0
 		}
 		if p.known {
 			e += experience * p.excess[i]
@@ -66,8 +70,11 @@ func (r *record) mix(p *Prior) mix {
 	}
 	sum := 0.0
 	for i, e := range m.weights {
-		m.weights[i] = math.Exp(-rate * (e - lowest))
-		sum += m.weights[i]
+		m.weights[i] = 0
+		if behind := rate * (e - lowest); behind < nothing {
+			m.weights[i] = math.Exp(-behind)
+			sum += m.weights[i]
+		}
 	}
 	for i := range m.weights {
 		m.weights[i] /= sum

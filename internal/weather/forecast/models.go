@@ -37,12 +37,18 @@ func (r *regression) ahead(steps int) float64 {
 		return r.last
 	}
 	keep := min(max(r.xy/r.xx, -1), 1)
-	sum, part := 0.0, 1.0
-	for range steps {
-		part *= keep
-		sum += part
+	return r.y + geometric(keep, steps)/float64(steps)*(r.last-r.x)
+}
+
+// geometric is q + q² + … + qⁿ.
+func geometric(q float64, n int) float64 {
+	switch {
+	case n == 1:
+		return q
+	case 1-q < 1e-9:
+		return float64(n)
 	}
-	return r.y + sum/float64(steps)*(r.last-r.x)
+	return q * (1 - math.Pow(q, float64(n))) / (1 - q)
 }
 
 // level is the mean since the last change, found by two cumulative sums
@@ -125,11 +131,10 @@ func (t *trend) add(x, steps float64) {
 
 // ahead is the mean of the next steps values.
 func (t *trend) ahead(steps int) float64 {
-	sum, part, run := 0.0, 1.0, 0.0
-	for range steps {
-		part *= damping
-		run += part
-		sum += run
+	if steps == 1 {
+		return t.level + damping*t.slope
 	}
-	return t.level + sum/float64(steps)*t.slope
+	// The k-th value is the level and damping + … + dampingᵏ slopes.
+	n := float64(steps)
+	return t.level + damping/(1-damping)*(n-geometric(damping, steps))/n*t.slope
 }

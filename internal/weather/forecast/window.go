@@ -37,19 +37,22 @@ func (r *recent) len(n int) int { return min(r.count, n) }
 type sliding struct {
 	length int
 	sum    float64
+	rough  bool // what left was so large that the rest is lost in its rounding
 }
 
 // add is told of a value before r is.
 func (s *sliding) add(r *recent, x float64) {
 	s.sum += x
 	if r.count >= s.length {
-		s.sum -= r.back(s.length)
+		oldest := r.back(s.length)
+		s.sum -= oldest
+		s.rough = oldest > 1e6*s.sum
 	}
 }
 
 // renew sums up anew, so that rounding does not pile up.
 func (s *sliding) renew(r *recent) {
-	s.sum = 0
+	s.sum, s.rough = 0, false
 	for i := range r.len(s.length) {
 		s.sum += r.back(i + 1)
 	}
