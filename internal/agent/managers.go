@@ -77,11 +77,9 @@ func slurmVariables(a *wire.Attempt, dir string, ours []string) map[string]strin
 	if p := spec.Manager.Options["account"]; len(p) > 0 {
 		set["SLURM_JOB_ACCOUNT"] = p[0]
 	}
-	// Without an allocation behind them these variables must not make Open MPI ask
-	// srun for one.
-	for _, name := range []string{"OMPI_MCA_plm", "OMPI_MCA_ras", "PRTE_MCA_plm", "PRTE_MCA_ras"} {
-		set[name] = "^slurm"
-	}
+	// Open MPI reads from these variables how many processes to start, as it should,
+	// but must not start them with srun: there is no allocation.
+	set["OMPI_MCA_plm"], set["PRTE_MCA_plm"] = "^slurm", "^slurm"
 	return set
 }
 

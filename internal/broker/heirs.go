@@ -168,13 +168,9 @@ func (b *Broker) merge(ctx context.Context, from *store.Job, spec *jobfile.Job, 
 
 // mover says where a path of one folder lies in another, if it does.
 func mover(from, to string) func(string) (string, bool) {
-	rel, err := filepath.Rel(to, from)
 	return func(p string) (string, bool) {
-		if err != nil {
-			return "", false
-		}
-		p = filepath.ToSlash(filepath.Join(rel, p))
-		return p, filepath.IsLocal(p) && p != "."
+		rel, err := filepath.Rel(to, filepath.Join(from, p))
+		return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel) && rel != "."
 	}
 }
 

@@ -173,6 +173,9 @@ func missing(there, all io.Reader) (io.Reader, error) {
 		for same < min(n, m) && a[same] == b[same] {
 			same++
 		}
+		if same < m { // somebody else added something; that it begins alike may be chance
+			same = 1 + bytes.LastIndexByte(a[:same], '\n')
+		}
 		if same < n {
 			return io.MultiReader(bytes.NewReader(a[same:n]), all), nil
 		}

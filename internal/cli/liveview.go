@@ -231,6 +231,9 @@ func (v *liveView) ending(j *api.Job) string {
 	switch {
 	case j.State == core.Cancelled:
 		text = name + " was cancelled"
+		if j.Started == nil && j.ExitCode != nil && *j.ExitCode == exitFailed { // not by its user
+			text += ": " + orDash(j.Why)
+		}
 	case j.State == core.Failed && (v.shows || !endedByItself(j)):
 		text = name + " failed: " + orDash(j.Why)
 	case late(j):

@@ -7,15 +7,21 @@ import (
 	"github.com/godwit-hpc/godwit/internal/badinput"
 )
 
-const submitLong = `Hands in a job and prints its number. The file is a job file (YAML), or a script
-that begins with #! and may have lines such as "#GODWIT --deadline 20m" before its
-first command. Flags go over what the file says.
+const submitLong = `Hands in a job and prints its number. The file is a job file (YAML), a job
+description of PSI/J (JSON), or a script with lines such as "#GODWIT --deadline 20m"
+before its first command. Scripts for Slurm and Grid Engine are taken as they are:
+what their #SBATCH and #$ lines ask for is done, and what has no meaning here is said.
+Flags go over #GODWIT lines, and these over those of the batch system.
 
 The fields of a job file are described in docs/guides/run.md and, for editors, in
-docs/job.schema.json.`
+docs/job.schema.json; what becomes of the lines of a script in docs/guides/import.md.`
 
 const submitExample = `  godwit submit examples/jobs/pi.yaml
   godwit submit --deadline 18:30 --on local examples/jobs/sweep.sh
+
+  # A script for Slurm, and a job that starts when all of its array has ended well
+  godwit submit examples/jobs/array.sbatch
+  godwit submit --after pi examples/jobs/burn.yaml
 
   # The number, for a program
   godwit submit -o json examples/jobs/burn.yaml`

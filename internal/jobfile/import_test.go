@@ -295,3 +295,16 @@ func FuzzJobSpec(f *testing.F) {
 		}
 	})
 }
+
+func TestTheExamplesForBatchSystemsAreRead(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, said := range map[string]int{"array.sbatch": 0, "threads.sge": 1, "pi.json": 0} {
+		job, warnings, err := Read(filepath.Join(root, "examples/jobs", name), options(root))
+		if err != nil || len(warnings) != said || job.Stdout == "" {
+			t.Errorf("%s: %+v, %v, %v", name, job, warnings, err)
+		}
+	}
+}
