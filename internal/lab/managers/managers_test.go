@@ -107,7 +107,7 @@ func TestALabHasClustersThatRunJobs(t *testing.T) {
 	until(t, "the job in leeds", wrote("leeds.out", "0: leeds1\n1: leeds2\n"))
 	until(t, "the job in york", wrote("york.out", "york1\n"))
 
-	for _, name := range []string{"leeds1", "leeds0", "york1", "york0", "attic1"} {
+	for _, name := range []string{"leeds0", "leeds1", "york0", "york1", "attic1"} {
 		h, err := l.Host(name)
 		if err == nil {
 			err = errors.Join(h.Crash(t.Context()), h.Boot(t.Context()))
