@@ -153,6 +153,10 @@ func (d *Driver) takeOver() error {
 	return nil
 }
 
+// Prefix is what the names of this driver's jobs begin with, for people and
+// programs that look at the manager's queue.
+func (d *Driver) Prefix() string { return d.prefix }
+
 // Close stops watching. Jobs and agents run on.
 func (d *Driver) Close() error {
 	d.mu.Lock()

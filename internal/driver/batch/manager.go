@@ -35,6 +35,11 @@ type Manager interface {
 	Wait(ctx context.Context, n driver.Need) (driver.Wait, error)
 }
 
+// Prefacer is a manager whose scripts begin with some lines of its own.
+type Prefacer interface {
+	Preface() string // lines of the shell
+}
+
 // Request is what the manager is asked for. Nothing of it comes from a user but
 // numbers.
 type Request struct {

@@ -2,7 +2,9 @@ package batch
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 
@@ -16,10 +18,28 @@ const (
 	outputFile    = "manager.out"    // what the script, and the manager about it, said
 )
 
-// script starts an agent on a folder. Nothing stands in it but two paths of ours:
-// what users say stays in the folder's file.
-func script(agent, dir string) []byte {
-	return []byte("#!/bin/sh\nexec " + quote(agent) + " agent --guard " + quote(dir) + "\n")
+// script starts an agent on a folder. Nothing stands in it but paths and names of
+// ours: what users say stays in the folder's file. Where the manager does not give
+// a job what every login has, the least of it is made up for.
+func (d *Driver) script(agent, dir string) []byte {
+	var s strings.Builder
+	s.WriteString("#!/bin/sh\n")
+	if p, ok := d.manager.(Prefacer); ok {
+		s.WriteString(p.Preface())
+	}
+	fallback := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&s, "[ -n \"$%s\" ] || export %s=%s\n", name, name, quote(value))
+		}
+	}
+	fallback("PATH", "/usr/local/bin:/usr/bin:/bin")
+	if u, err := user.Current(); err == nil {
+		fallback("HOME", u.HomeDir)
+		fallback("USER", u.Username)
+		fallback("LOGNAME", u.Username)
+	}
+	fmt.Fprintf(&s, "exec %s agent --guard %s\n", quote(agent), quote(dir))
+	return []byte(s.String())
 }
 
 // quote makes one word of the shell.

@@ -53,7 +53,7 @@ func (d *Driver) start(ctx context.Context, id driver.ID, w *wire.Attempt) error
 	whole, need := d.furnish(ctx, w)
 	made, err := attemptdir.Prepare(a.dir, &whole)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(a.dir, scriptFile), script(agent, a.dir), 0o700)
+		err = os.WriteFile(filepath.Join(a.dir, scriptFile), d.script(agent, a.dir), 0o700)
 	}
 	if err != nil {
 		return err

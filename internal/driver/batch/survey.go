@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 )
@@ -20,8 +19,9 @@ const (
 	mostWaits = 256
 )
 
-// memo remembers an answer for a while. Who comes while it is being asked for
-// waits for it.
+// memo remembers an answer. Who comes when it is no longer fresh has it asked for
+// anew and gets the old one, unless that is too old: then he waits, with all others
+// who came. The question goes on when he has no more time, for the next.
 type memo[V any] struct {
 	mu    sync.Mutex
 	asked chan struct{} // closed when the question under way is answered; nil: none is
@@ -31,39 +31,59 @@ type memo[V any] struct {
 	has   bool // value was set at some time
 }
 
-func (m *memo[V]) get(ctx context.Context, c clock.Clock, age time.Duration, ask func() (V, error)) (V, error) {
-	for {
-		m.mu.Lock()
-		if !m.at.IsZero() && c.Since(m.at) < age && (m.err == nil || c.Since(m.at) < failureFor) {
-			defer m.mu.Unlock()
-			return m.value, m.err
-		}
-		if m.asked == nil {
-			break
-		}
-		asked := m.asked
-		m.mu.Unlock()
-		select {
-		case <-asked:
-		case <-ctx.Done():
-			var none V
-			return none, ctx.Err()
+// tooOld is how many times its freshness an answer may be old.
+const tooOld = 3
+
+func (m *memo[V]) get(ctx context.Context, d *Driver, age time.Duration, ask func(ctx context.Context) (V, error)) (V, error) {
+	m.mu.Lock()
+	old := d.clock.Since(m.at)
+	none := m.at.IsZero()
+	if m.err != nil {
+		age = min(age, failureFor)
+	}
+	if !none && old < age {
+		defer m.mu.Unlock()
+		return m.value, m.err
+	}
+	if m.asked == nil {
+		m.asked = make(chan struct{})
+		if !d.inBackground(func() { m.ask(d, ask) }) {
+			close(m.asked)
+			m.asked = nil
+			m.mu.Unlock()
+			var nothing V
+			return nothing, errClosed
 		}
 	}
-	m.asked = make(chan struct{})
+	asked := m.asked
+	if !none && (old < tooOld*age || m.err != nil && old < longestPoll) { // who did not answer may take long to answer again
+		defer m.mu.Unlock()
+		return m.value, m.err
+	}
 	m.mu.Unlock()
-	value, err := ask()
+	select {
+	case <-asked:
+	case <-ctx.Done():
+		var nothing V
+		return nothing, ctx.Err()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.value, m.err
+}
+
+func (m *memo[V]) ask(d *Driver, ask func(ctx context.Context) (V, error)) {
+	ctx, cancel := context.WithTimeout(d.ctx, toAnswer)
+	defer cancel()
+	value, err := ask(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err == nil {
 		m.value, m.has = value, true
 	}
-	if ctx.Err() == nil { // else it is the asker who had no time
-		m.err, m.at = err, c()
-	}
+	m.err, m.at = err, d.clock()
 	close(m.asked)
 	m.asked = nil
-	return m.value, err
 }
 
 // last is the last answer, however old.
@@ -75,7 +95,7 @@ func (m *memo[V]) last() (V, bool) {
 
 // Survey says what the cluster consists of.
 func (d *Driver) Survey(ctx context.Context) (*driver.Survey, error) {
-	s, err := d.survey.get(ctx, d.clock, surveyFor, func() (*driver.Survey, error) { return d.manager.Survey(ctx) })
+	s, err := d.survey.get(ctx, d, surveyFor, d.manager.Survey)
 	if err != nil {
 		return nil, fmt.Errorf("what %s consists of: %w", d.opt.Cluster, err)
 	}
@@ -123,7 +143,7 @@ func (d *Driver) Wait(ctx context.Context, n driver.Need) (driver.Wait, error) {
 		d.waits[n] = m
 	}
 	d.mu.Unlock()
-	w, err := m.get(ctx, d.clock, d.opt.Poll, func() (driver.Wait, error) { return d.manager.Wait(ctx, n) })
+	w, err := m.get(ctx, d, d.opt.Poll, func(ctx context.Context) (driver.Wait, error) { return d.manager.Wait(ctx, n) })
 	if err != nil {
 		return driver.Wait{}, fmt.Errorf("how long one waits on %s: %w", d.opt.Cluster, err)
 	}

@@ -116,7 +116,7 @@ func parseJobs(out string) map[string]batch.Ending {
 		}
 		e := batch.Ending{How: state}
 		e.Code, e.Signal = parseExit(f["ExitCode"])
-		if why := f["Reason"]; why != "" && why != "None" && !strings.EqualFold(strings.ReplaceAll(why, "_", ""), strings.ReplaceAll(state, "_", "")) {
+		if why := f["Reason"]; why != "" && why != "None" && state != "CANCELLED" { // there it is why it waited
 			e.How += ", " + why
 		}
 		endings[id] = e

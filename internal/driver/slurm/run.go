@@ -21,15 +21,16 @@ import (
 // that is busy; these are for when they hang.
 const (
 	toAnswer = 45 * time.Second
+	toSurvey = 20 * time.Second // which others wait for
 	toSubmit = 90 * time.Second
 )
 
 // command is one call of a command of Slurm.
 type command struct {
-	name      string
-	args      []string
-	limit     time.Duration
-	localTime bool // what times mean is the user's business; else they are UTC
+	name    string
+	args    []string
+	limit   time.Duration
+	submits bool // it changes something; else it only asks, for times in UTC
 }
 
 // answer is what a command said.
@@ -57,7 +58,7 @@ func (c commands) run(ctx context.Context, w command) (answer, error) {
 	var out, said bytes.Buffer
 	cmd := exec.CommandContext(limited, path, w.args...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.env, "/", &out, &said
-	if !w.localTime {
+	if !w.submits {
 		cmd.Env = append(slices.Clone(c.env), "TZ=UTC")
 	}
 	cmd.WaitDelay = time.Second
@@ -68,8 +69,10 @@ func (c commands) run(ctx context.Context, w command) (answer, error) {
 		return a, nil
 	case ctx.Err() != nil:
 		return a, fmt.Errorf("%s: %w", w.name, ctx.Err())
-	case limited.Err() != nil:
+	case limited.Err() != nil && w.submits:
 		return a, fmt.Errorf("%s took longer than %v", w.name, w.limit)
+	case limited.Err() != nil:
+		return a, fmt.Errorf("%w: Slurm did not answer %s within %v", driver.ErrAway, w.name, w.limit)
 	case errors.As(err, &exit):
 		return a, fmt.Errorf("%s: %w", w.name, err)
 	default: // it was never started

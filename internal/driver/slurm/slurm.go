@@ -43,7 +43,10 @@ type Manager struct {
 	readAt     time.Time // of partitions
 }
 
-var _ batch.Manager = (*Manager)(nil)
+var (
+	_ batch.Manager  = (*Manager)(nil)
+	_ batch.Prefacer = (*Manager)(nil)
+)
 
 // New asks nothing yet.
 func New(o Options) *Manager {
@@ -82,6 +85,10 @@ func (m *Manager) request(r *batch.Request) []string {
 	return append(args, m.opt.Options...)
 }
 
+// Preface frees what runs inside a job of how the job itself was submitted: else
+// srun would give nothing of its environment to the programs it starts.
+func (m *Manager) Preface() string { return "unset SLURM_EXPORT_ENV SLURM_GET_USER_ENV\n" }
+
 // Submit hands a script to sbatch.
 func (m *Manager) Submit(ctx context.Context, r *batch.Request) (string, error) {
 	args := slices.Concat([]string{
@@ -93,7 +100,7 @@ func (m *Manager) Submit(ctx context.Context, r *batch.Request) (string, error) 
 		"--open-mode=append",
 		"--output=" + strings.ReplaceAll(r.Output, "%", "%%"),
 	}, m.request(r), []string{r.Script})
-	a, err := m.run(ctx, command{name: "sbatch", args: args, limit: toSubmit, localTime: true})
+	a, err := m.run(ctx, command{name: "sbatch", args: args, limit: toSubmit, submits: true})
 	if err != nil {
 		return "", judge(a, err)
 	}
@@ -121,7 +128,7 @@ func (m *Manager) Cancel(ctx context.Context, ids []string) error {
 	const most = 200 // on one command line
 	var errs []error
 	for part := range slices.Chunk(ids, most) {
-		a, err := m.run(ctx, command{name: "scancel", args: part, limit: toAnswer})
+		a, err := m.run(ctx, command{name: "scancel", args: part, limit: toSubmit, submits: true})
 		if err != nil && !onlyOver(a.said) {
 			errs = append(errs, judge(a, err))
 		}

@@ -14,7 +14,7 @@ import (
 
 // Survey says what hosts there are for our jobs and how long the queue is.
 func (m *Manager) Survey(ctx context.Context) (*driver.Survey, error) {
-	a, err := m.run(ctx, command{name: "scontrol", args: []string{"--oneliner", "show", "node"}, limit: toAnswer})
+	a, err := m.run(ctx, command{name: "scontrol", args: []string{"--oneliner", "show", "node"}, limit: toSurvey})
 	if err != nil {
 		return nil, judge(a, err)
 	}
@@ -34,7 +34,7 @@ func (m *Manager) Survey(ctx context.Context) (*driver.Survey, error) {
 	if len(in) > 0 {
 		args = append(args, "--partition="+strings.Join(in, ","))
 	}
-	if a, err = m.run(ctx, command{name: "squeue", args: args, limit: toAnswer}); err != nil {
+	if a, err = m.run(ctx, command{name: "squeue", args: args, limit: toSurvey}); err != nil {
 		return nil, judge(a, err)
 	}
 	s.Waiting = strings.Count(a.out, "\n")
@@ -53,7 +53,7 @@ func (m *Manager) named(ctx context.Context) string {
 	if version != "" {
 		return version
 	}
-	a, err := m.run(ctx, command{name: "scontrol", args: []string{"--version"}, limit: toAnswer})
+	a, err := m.run(ctx, command{name: "scontrol", args: []string{"--version"}, limit: toSurvey})
 	if err != nil {
 		return "Slurm"
 	}
@@ -124,7 +124,7 @@ func (m *Manager) partitionsNow(ctx context.Context) ([]partition, error) {
 	if !at.IsZero() && m.clock.Since(at) < partitionsFor {
 		return list, nil
 	}
-	a, err := m.run(ctx, command{name: "sinfo", args: []string{"--noheader", "--format=%P|%l"}, limit: toAnswer})
+	a, err := m.run(ctx, command{name: "sinfo", args: []string{"--noheader", "--format=%P|%l"}, limit: toSurvey})
 	if err != nil {
 		return nil, judge(a, err)
 	}
@@ -249,7 +249,7 @@ func words(s string) []string {
 // Wait asks Slurm when such a job would begin.
 func (m *Manager) Wait(ctx context.Context, n driver.Need) (driver.Wait, error) {
 	args := slices.Concat([]string{"--test-only"}, m.request(&batch.Request{Name: "godwit", Need: n}), []string{"--wrap=true"})
-	a, err := m.run(ctx, command{name: "sbatch", args: args, limit: toAnswer})
+	a, err := m.run(ctx, command{name: "sbatch", args: args, limit: toSurvey})
 	if err != nil {
 		return driver.Wait{}, judge(a, err)
 	}
@@ -257,9 +257,12 @@ func (m *Manager) Wait(ctx context.Context, n driver.Need) (driver.Wait, error) 
 	if !ok {
 		return driver.Wait{Why: "Slurm does not say when it would begin: " + complaint(a.said)}, nil
 	}
-	seconds := max(0, start.Sub(m.clock()).Seconds())
+	seconds := min(max(0, start.Sub(m.clock()).Seconds()), year)
 	why := "Slurm would begin it at once"
-	if seconds >= 1 {
+	switch {
+	case seconds >= year:
+		return driver.Wait{Known: true, Seconds: year, Why: "Slurm foresees no end of the jobs before it: some have no time limit"}, nil
+	case seconds >= 1:
 		why = fmt.Sprintf("Slurm would begin it at %s", start.Local().Format(time.DateTime))
 	}
 	if where != "" {
@@ -267,6 +270,10 @@ func (m *Manager) Wait(ctx context.Context, n driver.Need) (driver.Wait, error) 
 	}
 	return driver.Wait{Known: true, Seconds: seconds, Why: why}, nil
 }
+
+// year, in seconds, is as long as a wait can be. Slurm counts on a year for each
+// job without a limit.
+const year = 365 * 24 * 3600
 
 // parseTest reads what sbatch --test-only says: "Job 7 to start at
 // 2026-11-15T10:00:00 using 4 processors on nodes n1 in partition batch".

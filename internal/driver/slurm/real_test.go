@@ -1,0 +1,247 @@
+package slurm_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
+	"github.com/godwit-hpc/godwit/internal/driver/batch"
+	"github.com/godwit-hpc/godwit/internal/driver/batch/batchtest"
+	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
+	"github.com/godwit-hpc/godwit/internal/driver/slurm"
+)
+
+// All of this runs on one cluster, as an ordinary user on its head.
+func TestOnARealSlurm(t *testing.T) {
+	if os.Getenv(inside) == "" {
+		t.Log(onACluster(t, 2, 4, []string{"-test.run=^TestOnARealSlurm$", "-test.v"}))
+		return
+	}
+	limited := startLimited(t)
+	t.Run("Conformance", func(t *testing.T) {
+		drivertest.Run(t, func(t *testing.T) drivertest.World { return newWorld(t, slurm.Options{}, nil) })
+	})
+	t.Run("WhatUsersWriteArrivesVerbatim", func(t *testing.T) { batchtest.Verbatim(t, newWorld(t, slurm.Options{}, nil)) })
+	t.Run("TheClusterIsSurveyed", surveyed)
+	t.Run("ARefusalIsToldInSlurmsWords", refused)
+	t.Run("AJobThatAnAdministratorCancelsIsReported", cancelled)
+	t.Run("AControllerThatIsRestartedLosesNothing", restarted)
+	t.Run("ATimeLimitIsKept", limited)
+	t.Run("ANodeThatCountsAsDeadRunsOn", nodeFails)
+}
+
+func mustStart(t *testing.T, d driver.Driver, a *wire.Attempt) {
+	t.Helper()
+	if err := d.Start(t.Context(), a); err != nil {
+		t.Error(err)
+	}
+}
+
+// untilGo is a program that runs until go is called.
+const untilGo = `echo began >> "$NOTES"; until [ -e "${NOTES%/*}/go" ]; do sleep 0.1; done; exit 5`
+
+func letGo(t *testing.T, w *batchtest.World) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(w.Dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func surveyed(t *testing.T) {
+	w := newWorld(t, slurm.Options{}, nil)
+	d := w.OpenBatch()
+	s, err := d.Survey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Hosts) != 2 || s.Procs() != 8 || !strings.HasPrefix(s.Manager, "Slurm 2") || len(s.Notes) != 0 ||
+		s.Hosts[0].Name != "n1" || s.Hosts[0].Memory != 2000<<20 || s.Hosts[0].Partitions[0] != "batch" {
+		t.Errorf("%+v", s)
+	}
+	if got, err := d.Wait(t.Context(), driver.Need{Procs: 2, Time: time.Minute}); err != nil || !got.Known || got.Seconds > 3600 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := d.Wait(t.Context(), driver.Need{Procs: 100}); !errors.Is(err, driver.ErrRefused) {
+		t.Errorf("got %v", err)
+	}
+	a := w.Attempt(drivertest.Stays)
+	a.Procs = 4
+	mustStart(t, d, a)
+	w.Until("the program to begin", func() bool { return w.Started(a) == 1 })
+	w.Until("that to be known", func() bool {
+		why, err := d.Why(t.Context(), batchtest.ID(a))
+		return err == nil && strings.Contains(why, " runs on n") && !strings.Contains(why, ",")
+	})
+	nowhere, err := newWorld(t, slurm.Options{Partition: "nowhere"}, nil).OpenBatch().Survey(t.Context())
+	if err != nil || len(nowhere.Notes) != 1 || nowhere.Notes[0] != "there is no partition nowhere; there are batch" {
+		t.Errorf("%+v, %v", nowhere, err)
+	}
+}
+
+func refused(t *testing.T) {
+	for _, c := range []struct {
+		options slurm.Options
+		memory  int64
+		want    string
+	}{
+		{slurm.Options{Partition: "nowhere"}, 0, "Invalid partition name specified"},
+		{slurm.Options{}, 1 << 40, "Requested node configuration is not available"},
+		{slurm.Options{Options: []string{"--nonsense"}}, 0, "unrecognized option '--nonsense'"},
+		{slurm.Options{Options: []string{"--constraint=nothing"}}, 0, "Invalid feature specification"},
+	} {
+		w := newWorld(t, c.options, nil)
+		a := w.Attempt(drivertest.Ends)
+		a.Spec.Memory = c.memory
+		if err := w.OpenBatch().Start(t.Context(), a); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+}
+
+func cancelled(t *testing.T) {
+	w := newWorld(t, slurm.Options{Options: []string{"--hold"}}, nil)
+	d, waits := w.OpenBatch(), w.Attempt(drivertest.Ends)
+	mustStart(t, d, waits)
+	outside(t, "scancel", "--user=alice", "--state=PENDING")
+	w.Until("the loss to be heard", func() bool { return w.Told(waits, wire.Lost) == 1 })
+	m := w.Heard(waits)
+	if why := m[len(m)-1].Why; !strings.Contains(why, "CANCELLED") || w.Started(waits) != 0 {
+		t.Errorf("%q", why)
+	}
+	// One that runs is told to go, and ended if it does not.
+	w = newWorld(t, slurm.Options{}, nil)
+	d, runs := w.OpenBatch(), w.Attempt(drivertest.Stays)
+	mustStart(t, d, runs)
+	w.Until("the program to begin", func() bool { return w.Started(runs) == 1 })
+	outside(t, "scancel", "--user=alice", "--state=RUNNING", "--name="+jobName(t, d.Prefix(), runs))
+	w.Until("that to be heard", func() bool { return w.Told(runs, wire.Lost)+w.Told(runs, wire.Left) == 1 })
+	if w.Living(runs) > 0 || w.Started(runs) != 1 {
+		t.Errorf("%d live, it began %d times", w.Living(runs), w.Started(runs))
+	}
+}
+
+func jobName(t *testing.T, prefix string, a *wire.Attempt) string {
+	t.Helper()
+	list, err := slurm.New(slurm.Options{}).Queue(t.Context(), "gw-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if e.Name == prefix+attemptdir.Name(batchtest.ID(a)) {
+			return e.Name
+		}
+	}
+	t.Fatal("its job is not in the queue")
+	return ""
+}
+
+// Some run, some wait, some are being submitted while there is no controller.
+func restarted(t *testing.T) {
+	w := newWorld(t, slurm.Options{}, nil)
+	d := w.OpenBatch()
+	var all []*wire.Attempt
+	add := func() *wire.Attempt {
+		a := w.Line(untilGo)
+		a.Procs = 3
+		all = append(all, a)
+		return a
+	}
+	for range 4 { // two of them wait
+		mustStart(t, d, add())
+	}
+	begun := func() int {
+		n := 0
+		for _, a := range all {
+			n += w.Started(a)
+		}
+		return n
+	}
+	w.Until("two to begin", func() bool { return begun() >= 1 })
+	outside(t, "stop")
+	var late sync.WaitGroup
+	for range 3 {
+		a := add()
+		late.Go(func() { mustStart(t, d, a) })
+	}
+	d.Load(t.Context()) //nolint:errcheck // it may not know
+	time.Sleep(time.Second)
+	outside(t, "start")
+	late.Wait()
+	outside(t, "restart")
+	d = w.OpenBatch()
+	for _, a := range all { // as a broker does after its own restart
+		mustStart(t, d, a)
+	}
+	letGo(t, w)
+	for _, a := range all {
+		w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
+	}
+	for _, a := range all {
+		if m := w.Heard(a); w.Started(a) != 1 || w.Told(a, wire.Lost) != 0 || m[len(m)-1].Code != 5 {
+			t.Errorf("it began %d times; heard %+v", w.Started(a), m)
+		}
+	}
+}
+
+// startLimited starts what takes longer than it may and returns a test of what
+// became of it.
+func startLimited(t *testing.T) func(t *testing.T) {
+	w := newWorld(t, slurm.Options{}, func(o *batch.Options) { o.Time = 30 * time.Second }) // Slurm counts in minutes
+	a := w.Attempt(drivertest.Stays)
+	mustStart(t, w.OpenBatch(), a)
+	return func(t *testing.T) {
+		w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended)+w.Told(a, wire.Left)+w.Told(a, wire.Lost) == 1 })
+		m := w.Heard(a)
+		if last := m[len(m)-1]; last.Kind != wire.Ended || last.Code != 124 || !strings.Contains(last.Why, "time limit of cluster") {
+			t.Errorf("%+v", last)
+		}
+		if w.Living(a) > 0 || w.Started(a) != 1 {
+			t.Errorf("%d live, it began %d times", w.Living(a), w.Started(a))
+		}
+	}
+}
+
+// The daemon of a node is killed: Slurm gives the job up, which runs on.
+func nodeFails(t *testing.T) {
+	w := newWorld(t, slurm.Options{Options: []string{"--nodelist=n2"}}, nil)
+	d := w.OpenBatch()
+	ends, stays := w.Line(untilGo), w.Attempt(drivertest.Stays)
+	for _, a := range []*wire.Attempt{ends, stays} {
+		mustStart(t, d, a)
+		w.Until("the program to begin", func() bool { return w.Started(a) == 1 })
+	}
+	outside(t, "kill", "n2")
+	defer outside(t, "revive", "n2")
+	m := slurm.New(slurm.Options{})
+	w.Until("Slurm to give it up", func() bool {
+		list, err := m.Queue(t.Context(), d.Prefix())
+		return err == nil && len(list) == 0
+	})
+	time.Sleep(5 * w.Options.Poll)
+	d = w.OpenBatch()
+	for _, a := range []*wire.Attempt{ends, stays} {
+		mustStart(t, d, a)
+	}
+	if w.Told(ends, wire.Lost)+w.Told(stays, wire.Lost) > 0 || w.Living(stays) == 0 {
+		t.Error("what runs counts as lost")
+	}
+	letGo(t, w)
+	w.Until("the end to be heard", func() bool { return w.Told(ends, wire.Ended) == 1 })
+	if m := w.Heard(ends); m[len(m)-1].Code != 5 || w.Started(ends) != 1 {
+		t.Errorf("%+v", m)
+	}
+	// What Slurm cannot end any more ends all the same.
+	if err := d.Release(t.Context(), batchtest.ID(stays)); err != nil {
+		t.Error(err)
+	}
+	if w.Living(stays) > 0 {
+		t.Error("it lives on")
+	}
+}
