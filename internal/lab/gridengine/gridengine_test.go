@@ -106,6 +106,8 @@ func TestAJobOutlivesTheDaemonOfItsHost(t *testing.T) {
 	c.StartExecd("n1")
 	until(t, "its end in the accounts", ended(c, id))
 	c.Ready()
+	c.KillMaster()
+	c.StartMaster() // hosts take half a minute to find it again
 }
 
 func TestNothingIsLeftOfAStoppedCell(t *testing.T) {

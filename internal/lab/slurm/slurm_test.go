@@ -68,6 +68,8 @@ func TestAnOrdinaryUsersJobOutlivesTheController(t *testing.T) {
 		"id -un; srun -l hostname; touch begun; until [ -e go ]; do sleep 0.1; done; echo done")
 	until(t, "the job", h.exists("begun"))
 	c.RestartController()
+	c.KillController()
+	c.StartController()
 	h.write("go", "")
 	until(t, "its end", func() bool {
 		return strings.Contains(run(t, c, "scontrol", "-o", "show", "job", id), "JobState=COMPLETED")

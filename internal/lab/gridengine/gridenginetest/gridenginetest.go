@@ -101,6 +101,9 @@ func (c *Cell) StartMaster() { c.t.Helper(); c.with(c.cell.StartMaster) }
 // RestartMaster does both.
 func (c *Cell) RestartMaster() { c.t.Helper(); c.with(c.cell.RestartMaster) }
 
+// KillMaster ends sge_qmaster as a crash does.
+func (c *Cell) KillMaster() { c.t.Helper(); c.with(c.cell.KillMaster) }
+
 // KillExecd kills the sge_execd of a host; jobs there run on.
 func (c *Cell) KillExecd(node string) {
 	c.t.Helper()

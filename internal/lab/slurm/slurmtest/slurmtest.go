@@ -105,6 +105,9 @@ func (c *Cluster) StartController() { c.t.Helper(); c.with(c.slurm.StartControll
 // RestartController does both.
 func (c *Cluster) RestartController() { c.t.Helper(); c.with(c.slurm.RestartController) }
 
+// KillController ends slurmctld as a crash does.
+func (c *Cluster) KillController() { c.t.Helper(); c.with(c.slurm.KillController) }
+
 // KillNodeDaemon kills the slurmd of a node; jobs there run on.
 func (c *Cluster) KillNodeDaemon(node string) {
 	c.t.Helper()

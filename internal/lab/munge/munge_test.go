@@ -1,0 +1,49 @@
+package munge_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/lab/munge"
+	"github.com/godwit-hpc/godwit/internal/lab/place"
+	"github.com/godwit-hpc/godwit/internal/lab/place/placetest"
+)
+
+func TestOneHostBelievesWhatAnotherSaysOfAUser(t *testing.T) {
+	hosts := placetest.Start(t, 2)
+	m := munge.New(hosts.Dir+"/munge", hosts.Head)
+	if err := m.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	out, err := hosts.Nodes[0].CommandAs(t.Context(), hosts.User, "munge", "-n", "-S", m.Socket()).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decode := func() (string, error) {
+		return place.Output(t.Context(), hosts.Nodes[1], "sh", "-c", `echo "$1" | unmunge -S "$2"`, "sh", strings.TrimSpace(string(out)), m.Socket())
+	}
+	if text, err := decode(); err != nil || !strings.Contains(text, "alice (20001)") {
+		t.Errorf("the other host sees %q: %v", text, err)
+	}
+	// It comes back after a crash, with the key that it had.
+	if _, err := place.Output(t.Context(), hosts.Head, "sh", "-c", "kill -9 $(cat "+hosts.Dir+"/munge/munged.pid)"); err != nil {
+		t.Fatal(err)
+	}
+	for running := true; running; {
+		if running, err = m.Running(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := decode(); err != nil || !strings.Contains(text, "alice (20001)") {
+		t.Errorf("after a crash the other host sees %q: %v", text, err)
+	}
+	if err := m.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if running, err := m.Running(t.Context()); running || err != nil {
+		t.Errorf("stopped, running is %v: %v", running, err)
+	}
+}
