@@ -22,6 +22,7 @@ need python3 python3
 need flock util-linux
 need mount mount
 need ip iproute2
+need ps procps
 need ethtool ethtool
 # They are reached by SSH and run real batch systems and real programs.
 need ssh openssh-client
