@@ -2,7 +2,7 @@ package forecast
 
 // What recordings say about two kinds of series, in the order of names; from
 // the halves of the recordings that were not used to judge (see
-// docs/decisions/0013-forecasts.md). The last value of a bandwidth is worth
+// docs/decisions/0014-forecasts.md). The last value of a bandwidth is worth
 // much, that of a host's CPU use little.
 var (
 	ofBandwidth = Prior{known: true, excess: [nMembers]float64{
