@@ -189,15 +189,19 @@ func (g *grid) survey(ctx context.Context, c *config.Cluster, d driver.Driver) (
 	if !ok {
 		return &driver.Survey{}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, toBeSurveyed)
-	defer cancel()
+	text, err := os.ReadFile(file)
+	old := new(driver.Survey)
+	known := err == nil && json.Unmarshal(text, old) == nil
+	if known || c.Slots > 0 { // else there is nothing to go by
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, toBeSurveyed)
+		defer cancel()
+	}
 	survey, err := insist(ctx, s)
 	if err == nil {
 		return survey, keep(file, survey)
 	}
-	text, readErr := os.ReadFile(file)
-	old := new(driver.Survey)
-	if readErr == nil && json.Unmarshal(text, old) == nil {
+	if known {
 		g.Log.Warn("out of reach; taken to be as it was", "cluster", c.Name, "error", err)
 		return old, nil
 	}
@@ -208,8 +212,11 @@ func (g *grid) survey(ctx context.Context, c *config.Cluster, d driver.Driver) (
 	return nil, fmt.Errorf("it has never been reached, and the settings do not say how many slots it has: %w", err)
 }
 
-// insist asks until there is an answer or no time left.
+// insist asks until there is an answer or no time left. A cluster that is out of
+// reach is asked for a while; one that does not answer yet may just be getting
+// our binaries for the first time.
 func insist(ctx context.Context, s driver.Surveyor) (*driver.Survey, error) {
+	enough := time.After(toBeSurveyed)
 	for {
 		survey, err := s.Survey(ctx)
 		if err == nil || !errors.Is(err, driver.ErrAway) {
@@ -217,6 +224,8 @@ func insist(ctx context.Context, s driver.Surveyor) (*driver.Survey, error) {
 		}
 		select {
 		case <-ctx.Done():
+			return nil, err
+		case <-enough:
 			return nil, err
 		case <-time.After(200 * time.Millisecond):
 		}

@@ -159,7 +159,7 @@ func (d *Driver) bringOne(ctx context.Context, sum, name string, sharing bool) e
 		return err
 	}
 	defer func() { _ = f.Close() }() // only read
-	p, err := d.begin(ctx, line, sharing, nil)
+	p, err := d.begin(ctx, line, sharing)
 	if err != nil {
 		return err
 	}

@@ -25,13 +25,12 @@ type process struct {
 	result error         // valid then
 }
 
-// begin starts ssh with this command line for the other end. say is told each
-// line that comes on its standard error.
-func (d *Driver) begin(ctx context.Context, line string, sharing bool, say func(string)) (*process, error) {
+// begin starts ssh with this command line for the other end.
+func (d *Driver) begin(ctx context.Context, line string, sharing bool) (*process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p := &process{cmd: d.command(ctx, line, sharing), said: &tail{say: say}, ended: make(chan struct{})}
+	p := &process{cmd: d.command(ctx, line, sharing), said: new(tail), ended: make(chan struct{})}
 	theirIn, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -98,10 +97,11 @@ func (p *process) await(ctx context.Context, words ...string) (string, error) {
 	return line, err
 }
 
-// tail keeps the end of what is written to it, and tells the lines.
+// tail keeps the end of what is written to it, and tells the lines to who wants
+// to know.
 type tail struct {
-	say  func(string)
 	mu   sync.Mutex
+	say  func(string)
 	text bytes.Buffer
 	line []byte
 }
@@ -132,6 +132,13 @@ func (t *tail) Write(b []byte) (int, error) {
 		t.line = t.line[:0]
 	}
 	return len(b), nil
+}
+
+// tell has lines told from now on.
+func (t *tail) tell(say func(string)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.say = say
 }
 
 func (t *tail) String() string {

@@ -56,7 +56,9 @@ func (d *Driver) keepConnected() {
 		if d.ctx.Err() != nil {
 			break
 		}
-		d.log.Warn("not connected", "error", err, "again in", pause)
+		if d.news(err) {
+			d.log.Warn("not connected", "error", err)
+		}
 		d.set(nil, err)
 		select {
 		case <-d.ctx.Done():
@@ -65,6 +67,12 @@ func (d *Driver) keepConnected() {
 		pause = min(2*pause, d.opt.LongPause)
 	}
 	d.set(nil, errClosed)
+}
+
+// news says whether the log does not have this error already.
+func (d *Driver) news(err error) bool {
+	s, why, _ := d.now()
+	return s != nil || why == nil || why.Error() != err.Error()
 }
 
 // serve brings agents to the broker until the connection ends, and says why it
@@ -79,9 +87,6 @@ func (d *Driver) serve(s *session) error {
 		}
 		s.relays.Go(func() { d.relay(s, stream) })
 	}
-	d.mu.Lock()
-	d.session = nil // nobody is to try with this one any more
-	d.mu.Unlock()
 	return d.farewell(s)
 }
 
@@ -153,7 +158,7 @@ func (d *Driver) try(sum string, sharing bool) (_ *session, machine string, err 
 	if err != nil {
 		return nil, "", err
 	}
-	p, err := d.begin(d.ctx, line, sharing, d.overheard)
+	p, err := d.begin(d.ctx, line, sharing)
 	if err != nil {
 		return nil, "", err
 	}
@@ -191,6 +196,7 @@ func (d *Driver) greet(p *process) (*session, error) {
 	}
 	s := &session{process: p, link: link}
 	if err = s.hello(d); err == nil {
+		p.said.tell(d.overheard)
 		return s, nil
 	}
 	var refusal *refusalError
