@@ -404,11 +404,11 @@ func killAll(t *testing.T, w *batchtest.World, a *wire.Attempt) {
 
 func TestWhatAgentsAreTold(t *testing.T) {
 	w, p := newWorld(t, func(o *batch.Options) { o.Time = 90 * time.Second })
-	p.hold = true
+	p.hold, p.longest = true, 3*time.Hour
 	d := w.OpenBatch()
 	for _, c := range []struct {
 		time, want time.Duration
-	}{{0, 2 * time.Minute}, {time.Hour, 67 * time.Minute}, {30 * time.Second, 2 * time.Minute}} {
+	}{{0, 2 * time.Minute}, {time.Hour, 67 * time.Minute}, {30 * time.Second, 2 * time.Minute}, {5 * time.Hour, 3 * time.Hour}} {
 		a := w.Attempt(drivertest.Ends)
 		a.Broker, a.CPUs, a.Cgroup, a.Spec.Time, a.Procs, a.Spec.Memory = "else", []int{1}, "x", c.time, 4, 1<<30
 		if err := d.Start(t.Context(), a); err != nil {
@@ -429,6 +429,18 @@ func TestWhatAgentsAreTold(t *testing.T) {
 	text, err := os.ReadFile(p.jobs[0].Script)
 	if err != nil || !strings.Contains(string(text), `/it'\''s $(here)/bin/`) || !strings.Contains(string(text), "\nexec '") || strings.Contains(string(text), "NOTES") {
 		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func TestWithoutALimitTheManagersOwnIsTold(t *testing.T) {
+	w, p := newWorld(t, nil)
+	p.hold, p.usual = true, time.Hour
+	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
+	if err := d.Start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := attemptdir.Read(w.Folder(a)); err != nil || got.Limit != time.Hour || p.jobs[0].Time != 0 {
+		t.Errorf("told %v, asked for %v, %v", got.Limit, p.jobs[0].Time, err)
 	}
 }
 

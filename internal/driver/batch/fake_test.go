@@ -24,14 +24,15 @@ type pretender struct {
 	calls map[string]int
 
 	// What goes wrong; nil: nothing. They get the number of the call, from 1.
-	before func(n int) error // a submission does not arrive
-	after  func(n int) error // its answer is lost
-	queue  func(n int) error
-	ended  func(n int) error
-	hold   bool          // jobs wait
-	slow   time.Duration // a submission takes
-	atOnce int           // submissions under way
-	most   int           // of them at any time
+	before         func(n int) error // a submission does not arrive
+	after          func(n int) error // its answer is lost
+	queue          func(n int) error
+	ended          func(n int) error
+	hold           bool          // jobs wait
+	slow           time.Duration // a submission takes
+	usual, longest time.Duration // that a job may run
+	atOnce         int           // submissions under way
+	most           int           // of them at any time
 }
 
 type pretended struct {
@@ -211,6 +212,8 @@ func (p *pretender) Survey(context.Context) (*driver.Survey, error) {
 	return &driver.Survey{Manager: "Pretender", Waiting: 3, Hosts: []driver.Host{
 		{Name: "a", Procs: 4, Free: 3}, {Name: "b", Procs: 8, Free: 8, Down: true}}}, nil
 }
+
+func (p *pretender) Limits(context.Context) (usual, most time.Duration) { return p.usual, p.longest }
 
 func (p *pretender) Wait(_ context.Context, n driver.Need) (driver.Wait, error) {
 	return driver.Wait{Known: true, Seconds: float64(p.count("wait")), Why: fmt.Sprint(n.Procs)}, nil

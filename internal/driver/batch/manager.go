@@ -40,6 +40,12 @@ type Prefacer interface {
 	Preface() string // lines of the shell
 }
 
+// Limiter is a manager that says how long jobs may run that ask for no time, and
+// how long at most; 0: for ever, or not known.
+type Limiter interface {
+	Limits(ctx context.Context) (usual, most time.Duration)
+}
+
 // Request is what the manager is asked for. Nothing of it comes from a user but
 // numbers.
 type Request struct {

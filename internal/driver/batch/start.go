@@ -72,8 +72,20 @@ func (d *Driver) start(ctx context.Context, id driver.ID, w *wire.Attempt) error
 func (d *Driver) furnish(ctx context.Context, w *wire.Attempt) (wire.Attempt, driver.Need) {
 	whole := *w
 	whole.Broker, whole.CPUs, whole.Cgroup = d.opt.Broker, nil, ""
-	whole.Limit = d.limit(w.Spec.Time)
-	return whole, d.complete(ctx, driver.Need{Procs: w.Procs, Memory: w.Spec.Memory, Time: whole.Limit})
+	need := d.complete(ctx, driver.Need{Procs: w.Procs, Memory: w.Spec.Memory, Time: d.limit(w.Spec.Time)})
+	whole.Limit = need.Time
+	if whole.Limit == 0 {
+		whole.Limit, _ = d.limits(ctx)
+	}
+	return whole, need
+}
+
+// limits are those of the manager, as far as it tells.
+func (d *Driver) limits(ctx context.Context) (usual, most time.Duration) {
+	if l, ok := d.manager.(Limiter); ok {
+		return l.Limits(ctx)
+	}
+	return 0, 0
 }
 
 // limit is the wall time to ask for: enough for the agent to end a program that
@@ -94,6 +106,11 @@ func (d *Driver) complete(ctx context.Context, n driver.Need) driver.Need {
 	n.Procs = max(1, n.Procs)
 	if n.Time <= 0 {
 		n.Time = d.limit(0)
+	}
+	if n.Time > 0 { // what is more would wait for ever; so it is saved in time and goes on
+		if _, most := d.limits(ctx); most > 0 {
+			n.Time = min(n.Time, most)
+		}
 	}
 	if n.Nodes == 0 && n.Procs > 1 {
 		if s := d.seen(ctx); s != nil {

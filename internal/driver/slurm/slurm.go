@@ -46,6 +46,7 @@ type Manager struct {
 var (
 	_ batch.Manager  = (*Manager)(nil)
 	_ batch.Prefacer = (*Manager)(nil)
+	_ batch.Limiter  = (*Manager)(nil)
 )
 
 // New asks nothing yet.

@@ -75,10 +75,10 @@ func parseVersion(out string) string {
 
 // partition is one partition.
 type partition struct {
-	name    string
-	usual   bool // jobs that name none go there
-	limit   time.Duration
-	limited bool
+	name  string
+	usual bool          // jobs that name none go there
+	time  time.Duration // of jobs that ask for none; 0: not limited
+	most  time.Duration
 }
 
 // ours are the partitions that our jobs go to; none: any.
@@ -124,7 +124,7 @@ func (m *Manager) partitionsNow(ctx context.Context) ([]partition, error) {
 	if !at.IsZero() && m.clock.Since(at) < partitionsFor {
 		return list, nil
 	}
-	a, err := m.run(ctx, command{name: "sinfo", args: []string{"--noheader", "--format=%P|%l"}, limit: toSurvey})
+	a, err := m.run(ctx, command{name: "sinfo", args: []string{"--noheader", "--format=%P|%L|%l"}, limit: toSurvey})
 	if err != nil {
 		return nil, judge(a, err)
 	}
@@ -135,17 +135,41 @@ func (m *Manager) partitionsNow(ctx context.Context) ([]partition, error) {
 	return list, nil
 }
 
-// parsePartitions reads names and time limits; the usual one has a star. One that
-// holds different kinds of hosts has several lines.
+// Limits are those of the partitions that our jobs go to.
+func (m *Manager) Limits(ctx context.Context) (usual, most time.Duration) {
+	names, _, err := m.ours(ctx)
+	if err != nil {
+		return 0, 0
+	}
+	all, err := m.partitionsNow(ctx)
+	if err != nil {
+		return 0, 0
+	}
+	for i, p := range slices.DeleteFunc(slices.Clone(all), func(p partition) bool { return !slices.Contains(names, p.name) }) {
+		if p.time > 0 && (usual == 0 || p.time < usual) {
+			usual = p.time
+		}
+		if i == 0 || p.most == 0 || most > 0 && p.most > most {
+			most = p.most
+		}
+	}
+	return usual, most
+}
+
+// parsePartitions reads names and time limits, of jobs that ask for none and of
+// all; the usual partition has a star. One that holds different kinds of hosts has
+// several lines.
 func parsePartitions(out string) []partition {
 	var list []partition
 	for line := range strings.Lines(out) {
-		name, limit, ok := strings.Cut(strings.TrimSpace(line), "|")
-		if !ok || name == "" {
+		f := strings.Split(strings.TrimSpace(line), "|")
+		if len(f) != 3 {
 			continue
 		}
-		p := partition{name: strings.TrimSuffix(name, "*"), usual: strings.HasSuffix(name, "*")}
-		p.limit, p.limited = parseLimit(limit)
+		p := partition{name: strings.TrimSuffix(f[0], "*"), usual: strings.HasSuffix(f[0], "*"), most: parseLimit(f[2])}
+		if p.time = parseLimit(f[1]); p.time == 0 {
+			p.time = p.most
+		}
 		if !slices.Contains(list, p) && p.name != "" {
 			list = append(list, p)
 		}
@@ -153,37 +177,33 @@ func parsePartitions(out string) []partition {
 	return list
 }
 
-// parseLimit reads a time such as 2-03:00:00, 30:00 or infinite.
-func parseLimit(s string) (time.Duration, bool) {
-	days, rest, ok := strings.Cut(s, "-")
-	if !ok {
+// parseLimit reads a time such as 2-03:00:00 or 30:00; 0 if it is none, such as
+// infinite.
+func parseLimit(s string) time.Duration {
+	days, rest, withDays := strings.Cut(s, "-")
+	if !withDays {
 		days, rest = "0", s
 	}
 	d, err := strconv.Atoi(days)
-	if err != nil || d < 0 || d > 36500 {
-		return 0, false
-	}
 	parts := strings.Split(rest, ":")
-	if len(parts) > 3 {
-		return 0, false
+	if err != nil || d < 0 || d > 36500 || len(parts) > 3 {
+		return 0
 	}
 	seconds := 0
 	for _, part := range parts {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 0 || n > 1<<20 {
-			return 0, false
+			return 0
 		}
 		seconds = seconds*60 + n
 	}
 	switch {
-	case ok && len(parts) == 1: // days-hours
+	case withDays && len(parts) == 1: // hours
 		seconds *= 3600
-	case ok && len(parts) == 2: // days-hours:minutes
-		seconds *= 60
-	case len(parts) == 1: // minutes
+	case withDays && len(parts) == 2, !withDays && len(parts) == 1: // hours and minutes; minutes
 		seconds *= 60
 	}
-	return time.Duration(d)*24*time.Hour + time.Duration(seconds)*time.Second, true
+	return time.Duration(d)*24*time.Hour + time.Duration(seconds)*time.Second
 }
 
 // parseNodes reads lines of scontrol --oneliner show node.
