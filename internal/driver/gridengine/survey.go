@@ -48,7 +48,7 @@ func size(text string) int64 {
 		unit, text = units[text[len(text)-1]], text[:len(text)-1]
 	}
 	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(x >= 0 && x*unit < 1<<62) { //nolint:staticcheck // also false for what is no number
+	if err != nil || !(x >= 0 && x*unit < 1<<62) { // also false for what is no number
 		return 0
 	}
 	return int64(x * unit)

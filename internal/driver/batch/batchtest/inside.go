@@ -46,9 +46,7 @@ func Enter(t testing.TB, c Cluster, flags ...string) string {
 	if err1 != nil || err2 != nil || err3 != nil {
 		t.Fatal(err1, err2, err3)
 	}
-	defer asks.Close()
-	defer answers.Close()
-	defer out.Close()
+	defer func() { _, _, _ = asks.Close(), answers.Close(), out.Close() }() // what was written is read below
 	cmd := c.Command(append([]string{"env", insideVariable + "=1", "TMPDIR=" + c.Home, program}, flags...)...)
 	cmd.ExtraFiles = []*os.File{toAsk, toAnswer}
 	cmd.Stdout, cmd.Stderr = out, out
@@ -61,7 +59,7 @@ func Enter(t testing.TB, c Cluster, flags ...string) string {
 		if err := c.Do(strings.Fields(lines.Text())...); err != nil {
 			answer = err.Error()
 		}
-		fmt.Fprintln(answers, strings.ReplaceAll(answer, "\n", " "))
+		_, _ = fmt.Fprintln(answers, strings.ReplaceAll(answer, "\n", " "))
 	}
 	failed := cmd.Wait()
 	said, err := os.ReadFile(out.Name())
