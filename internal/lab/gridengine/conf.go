@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/lab/place"
 )
 
 // What is in the cell besides its hosts.
@@ -122,6 +124,9 @@ func (s *Cell) gids(i int) string {
 	return fmt.Sprintf("%d-%d", first, first+gidsPerHost-1)
 }
 
+// object is something that qconf is told of: with a flag and a file.
+type object struct{ flag, name, text string }
+
 // furnish tells a new cell of its hosts, its queue and how fast to be.
 func (s *Cell) furnish(ctx context.Context) error {
 	var names []string
@@ -132,43 +137,45 @@ func (s *Cell) furnish(ctx context.Context) error {
 	if err := s.qconf(ctx, "-ah", all, "-as", all); err != nil {
 		return err
 	}
-	if err := s.hasten(ctx); err != nil {
+	scheduler, err := s.hastened(ctx)
+	if err != nil {
 		return err
 	}
-	objects := []struct{ flag, name, text string }{
-		{"-Ap", "pe", table(parallel())},
-		{"-Aq", "queue", table(s.queue(names))},
-	}
+	objects := []object{{"-Msconf", "scheduler", scheduler}, {"-Ap", "pe", table(parallel())}}
 	for i, n := range names {
-		// The name of this file is that of the host it is about.
-		objects = append([]struct{ flag, name, text string }{
-			{"-Ae", "host-" + n, table(host(n))},
-			{"-Aconf", n, table([][2]string{{"gid_range", s.gids(i)}})},
-		}, objects...)
+		objects = append(objects, object{"-Ae", "host-" + n, table(host(n))},
+			// The name of this file is that of the host it is about.
+			object{"-Aconf", n, table([][2]string{{"gid_range", s.gids(i)}})})
 	}
+	objects = append(objects, object{"-Aq", "queue", table(s.queue(names))})
+	var args []string
 	for _, o := range objects {
 		file := s.file("setup", o.name)
 		if err := os.WriteFile(file, []byte(o.text), 0o644); err != nil {
 			return err
 		}
-		if err := s.qconf(ctx, o.flag, file); err != nil {
-			return err
-		}
+		args = append(args, o.flag, file)
+	}
+	if err := s.qconf(ctx, args...); err != nil {
+		return err
 	}
 	return os.WriteFile(s.file("furnished"), nil, 0o644)
 }
 
+// qconf calls qconf with two arguments at a time.
 func (s *Cell) qconf(ctx context.Context, args ...string) error {
-	_, err := s.Output(ctx, "qconf", args...)
+	const pairs = `while [ $# -gt 0 ]; do "$0" "$1" "$2"; shift 2; done`
+	argv := append([]string{"sh", "-ec", pairs, filepath.Join(Commands, "qconf")}, args...)
+	_, err := place.Output(ctx, s.config.Head, s.with(argv...)...)
 	return err
 }
 
-// hasten makes the scheduler look at once when something changes, instead of
-// every quarter of a minute.
-func (s *Cell) hasten(ctx context.Context) error {
+// hastened is the scheduler's configuration changed so that it looks at once when
+// something changes, instead of every quarter of a minute.
+func (s *Cell) hastened(ctx context.Context) (string, error) {
 	text, err := s.Output(ctx, "qconf", "-ssconf")
 	if err != nil {
-		return err
+		return "", err
 	}
 	faster := map[string]string{"schedule_interval": "0:0:1", "flush_submit_sec": "1", "flush_finish_sec": "1",
 		"job_load_adjustments": "NONE", "load_adjustment_decay_time": "0:0:0", "schedd_job_info": "true"}
@@ -180,9 +187,5 @@ func (s *Cell) hasten(ctx context.Context) error {
 		}
 		rows = append(rows, [2]string{key, strings.TrimSpace(value)})
 	}
-	file := s.file("setup", "scheduler")
-	if err := os.WriteFile(file, []byte(table(rows)), 0o644); err != nil {
-		return err
-	}
-	return s.qconf(ctx, "-Msconf", file)
+	return table(rows), nil
 }

@@ -60,6 +60,15 @@ func (gridEngineManager) Stop(ctx context.Context, l *lab.Lab, c *lab.Cluster) e
 	return errors.Join(noLogins(ctx, l, c), s.Stop(ctx))
 }
 
+// Restart ends sge_qmaster in order and starts it again.
+func (gridEngineManager) Restart(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
+	s, err := cellOf(l, c)
+	if err != nil {
+		return err
+	}
+	return s.RestartMaster(ctx)
+}
+
 func (gridEngineManager) Settings(l *lab.Lab, c *lab.Cluster, user string) []lab.Settings {
 	set := reached(l, c.Name, user, c.Head)
 	set.Driver, set.Partition, set.PE, set.Poll = gridEngineName, gridengine.Queue, gridengine.PE, "1s"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,16 @@ func until(t *testing.T, what string, ok func() bool) {
 	t.Fatalf("waited in vain for %s", what)
 }
 
+// nothingDown makes sure that everything runs that should.
+func nothingDown(t *testing.T, l *lab.Lab) {
+	t.Helper()
+	for _, c := range l.Clusters {
+		if down, err := Down(t.Context(), l, c); err != nil || len(down) > 0 {
+			t.Errorf("of %s are down: %q, %v", c.Name, down, err)
+		}
+	}
+}
+
 func TestALabHasClustersThatRunJobs(t *testing.T) {
 	l := bed(t)
 	by := settings(t, l)
@@ -107,6 +118,24 @@ func TestALabHasClustersThatRunJobs(t *testing.T) {
 	until(t, "the job in leeds", wrote("leeds.out", "0: leeds1\n1: leeds2\n"))
 	until(t, "the job in york", wrote("york.out", "york1\n"))
 
+	nothingDown(t, l)
+	t.Run("daemons that crashed are seen and started again", func(t *testing.T) {
+		leeds := l.Clusters[0]
+		out, err := leeds.Head.Command(t.Context(), "sh", "-c", "kill -9 $(pidof slurmctld munged sshd)").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		want := []string{"slurmctld on leeds0", "munged on leeds0", "sshd on leeds0"}
+		until(t, "their end", func() bool {
+			down, err := Down(t.Context(), l, leeds)
+			return err == nil && slices.Equal(down, want)
+		})
+		if err := all[leeds.Manager].Start(t.Context(), l, leeds); err != nil {
+			t.Fatal(err)
+		}
+		nothingDown(t, l)
+	})
+
 	for _, name := range []string{"leeds0", "leeds1", "york0", "york1", "attic1"} {
 		h, err := l.Host(name)
 		if err == nil {
@@ -124,6 +153,7 @@ func TestALabHasClustersThatRunJobs(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	until(t, "york after its crash", wrote("again.out", "york1\n"))
+	nothingDown(t, l)
 	if out, err := login(t, l, by["attic1"], "hostname"); err != nil || out != "attic1" {
 		t.Errorf("after its crash: %v: %s", err, out)
 	}

@@ -69,6 +69,15 @@ func (slurmManager) Stop(ctx context.Context, l *lab.Lab, c *lab.Cluster) error 
 	return errors.Join(noLogins(ctx, l, c), s.Stop(ctx), m.Stop(ctx))
 }
 
+// Restart ends slurmctld in order and starts it again.
+func (slurmManager) Restart(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
+	s, _, err := slurmOf(l, c)
+	if err != nil {
+		return err
+	}
+	return s.RestartController(ctx)
+}
+
 func (slurmManager) Settings(l *lab.Lab, c *lab.Cluster, user string) []lab.Settings {
 	set := reached(l, c.Name, user, c.Head)
 	set.Driver, set.Partition, set.Poll = slurmName, slurm.Partition, "1s"

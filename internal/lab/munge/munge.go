@@ -71,5 +71,10 @@ func (m *Munge) prepare() error {
 // Running says whether it runs.
 func (m *Munge) Running(ctx context.Context) (bool, error) { return m.daemon.Running(ctx) }
 
+// Down is its name if it does not run, as "munged on head".
+func (m *Munge) Down(ctx context.Context) ([]string, error) {
+	return place.Down(ctx, []*place.Daemon{&m.daemon})
+}
+
 // Stop ends it.
 func (m *Munge) Stop(ctx context.Context) error { return m.daemon.Stop(ctx) }
