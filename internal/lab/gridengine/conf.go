@@ -29,8 +29,10 @@ func (s *Cell) lay(ctx context.Context) (fresh bool, err error) {
 	if _, err := os.Stat(s.file("furnished")); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	if err := os.RemoveAll(s.config.Dir); err != nil { // half of one
-		return false, err
+	if _, err := os.Stat(s.file("default")); err == nil { // half of one
+		if err := errors.Join(place.StopAll(ctx, s.daemons()), os.RemoveAll(s.config.Dir)); err != nil {
+			return false, err
+		}
 	}
 	for _, dir := range []string{"default/common", "qmaster/job_scripts", "execd", "setup", "bin", "lib", "utilbin", "tmp"} {
 		if err := os.MkdirAll(s.file(dir), 0o755); err != nil {

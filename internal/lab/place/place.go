@@ -57,14 +57,18 @@ func program(argv []string) string {
 	return strings.Join(argv, " ")
 }
 
-// pause is the time between two questions whether something is so.
-const pause = 50 * time.Millisecond
+// The time between two questions whether something is so: short at first, and
+// longer if it lasts, as asking costs the host something too.
+const (
+	firstPause = 20 * time.Millisecond
+	lastPause  = 300 * time.Millisecond
+)
 
 // Until asks until the answer is yes. What is waited for, and the last error,
 // are told when ctx ends.
 func Until(ctx context.Context, what string, ask func(context.Context) (bool, error)) error {
 	var last error
-	for {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		ok, err := ask(ctx)
 		if ok {
 			return nil

@@ -11,6 +11,8 @@ mount -t proc proc /proc
 for f in passwd group hosts; do
 	mount --bind "$etc/$f" "/etc/$f"
 done
+# No names but these: without a server they would be waited for in vain.
+[ ! -f /etc/resolv.conf ] || mount --bind "$etc/resolv.conf" /etc/resolv.conf
 
 # The switch is on the head.
 hostname head

@@ -90,10 +90,11 @@ func (h *Hosts) writeFiles() error {
 	group, err2 := os.ReadFile("/etc/group")
 	u := h.User
 	return errors.Join(err1, err2,
-		os.Chmod(h.Dir, 0o755), //nolint:gosec // for everybody on the hosts
+		os.Chmod(h.Dir, 0o755), // for everybody on the hosts
 		os.Mkdir(u.Home, 0o755),
 		os.Chown(u.Home, u.UID, u.GID),
 		os.Mkdir(etc, 0o755),
+		os.WriteFile(filepath.Join(etc, "resolv.conf"), nil, 0o644),
 		os.WriteFile(filepath.Join(etc, "hosts"), []byte(hosts.String()), 0o644),
 		os.WriteFile(filepath.Join(etc, "passwd"), fmt.Appendf(passwd, "%s:x:%d:%d::%s:/bin/sh\n", u.Name, u.UID, u.GID, u.Home), 0o644),
 		os.WriteFile(filepath.Join(etc, "group"), fmt.Appendf(group, "%s:x:%d:\n", u.Name, u.GID), 0o644))
