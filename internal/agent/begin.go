@@ -59,10 +59,8 @@ func failed(code int, why string) error {
 // begin starts the program from the newest checkpoint that is sound, or else
 // from the beginning.
 func (p *preparation) begin(ctx context.Context) (*started, error) {
-	for _, dir := range []string{p.folder.work(), p.folder.scratch()} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, lost("%v", err)
-		}
+	if err := os.MkdirAll(p.folder.work(), 0o700); err != nil {
+		return nil, lost("%v", err)
 	}
 	for i := range p.attempt.Saved {
 		s, err := p.continueFrom(ctx, &p.attempt.Saved[i])
@@ -177,7 +175,7 @@ func (p *preparation) open(s *started, out, err int64) error {
 
 // launch starts the program.
 func (p *preparation) launch(ctx context.Context, s *started, image string) error {
-	run, err := s.method.Start(ctx, s.program, image)
+	run, err := p.run(ctx, s, image)
 	if err == nil {
 		s.run = run
 		return nil
@@ -190,6 +188,15 @@ func (p *preparation) launch(ctx context.Context, s *started, image string) erro
 		return lost("the program could not be started: %v", err)
 	}
 	return err
+}
+
+func (p *preparation) run(ctx context.Context, s *started, image string) (checkpoint.Run, error) {
+	if s.choice.method != methodRestart { // which keeps nothing anywhere
+		if err := os.MkdirAll(s.program.Scratch, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return s.method.Start(ctx, s.program, image)
 }
 
 // setUp runs the job's setup line to its end.

@@ -159,8 +159,11 @@ func (l *life) live() {
 // remember notes that the broker knows all, so that an agent which is started
 // here again does not tell it once more.
 func (l *life) remember() {
+	if os.Link(l.folder.path(exitFile), l.folder.path(knownFile)) == nil {
+		return // its name is all there is to it
+	}
 	if file, err := os.Create(l.folder.path(knownFile)); err == nil {
-		_ = file.Close() // its name is all there is to it
+		_ = file.Close() // nothing is written
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
@@ -33,12 +34,17 @@ type Folders struct {
 	trash   chan string // folders to remove
 	closing chan struct{}
 	sweeper sync.WaitGroup
+
+	reuse       atomic.Bool // somebody uses spares
+	spares      chan string // folders to be used again
+	spareNumber int         // of the last one; the sweeper's
 }
 
 // Open makes the folder that holds them, if it is missing, and removes what was
 // left half removed in it.
 func Open(dir string, c clock.Clock, log *slog.Logger) (*Folders, error) {
-	f := &Folders{dir: dir, clock: c, log: log, trash: make(chan string, 1024), closing: make(chan struct{})}
+	f := &Folders{dir: dir, clock: c, log: log, trash: make(chan string, 1024), closing: make(chan struct{}),
+		spares: make(chan string, mostSpares)}
 	if err := os.MkdirAll(f.path(trashDir), 0o700); err != nil {
 		return nil, err
 	}
@@ -129,16 +135,20 @@ func (f *Folders) PutAway(id driver.ID) error {
 	return nil
 }
 
-// sweep removes what was put away.
+// sweep removes what was put away, or keeps it for another attempt.
 func (f *Folders) sweep() {
 	for {
 		select {
 		case dir := <-f.trash:
-			f.remove(dir)
+			if !f.keepSpare(dir) {
+				f.remove(dir)
+			}
 		case <-f.closing:
 			for {
 				select {
 				case dir := <-f.trash:
+					f.remove(dir)
+				case dir := <-f.spares:
 					f.remove(dir)
 				default:
 					return

@@ -84,7 +84,7 @@ func (d *Driver) furnish(a *attempt, w *wire.Attempt) error {
 	if g != nil {
 		whole.Cgroup = g.String()
 	}
-	if _, err := attemptdir.Prepare(a.dir, &whole); err != nil {
+	if err := d.folders.Prepare(a.id, &whole); err != nil {
 		return err
 	}
 	a.keep(&whole, g)

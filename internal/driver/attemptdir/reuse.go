@@ -1,0 +1,103 @@
+package attemptdir
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/driver"
+)
+
+// Where attempts are short, making and removing their files is a good part of
+// what they cost: ext4 looks at every file that was removed in the last minutes
+// before it makes another. So the folder of an attempt that is over, with the
+// files that every attempt has, emptied, becomes the folder of a later one.
+
+// mostSpares is how many folders wait to be used again.
+const mostSpares = 64
+
+// spareNames are the files that are kept, and the names under which those who
+// write them find them to write over. Nothing of an attempt is left in them.
+var spareNames = map[string]string{AttemptFile: AttemptFile + ".new", "exit.json": ".exit.json.partial", LockFile: LockFile}
+
+// Prepare makes the folder of an attempt, of a spare one if there is one, and the
+// file that says what to run, unless they are there.
+func (f *Folders) Prepare(id driver.ID, a *wire.Attempt) error {
+	f.reuse.Store(true)
+	select {
+	case spare := <-f.spares:
+		err := Write(spare, a)
+		if err == nil {
+			err = os.Rename(spare, f.Path(id))
+		}
+		if err == nil {
+			return nil
+		}
+		f.remove(spare) // there is a folder already, or else what follows says what is wrong
+	default:
+	}
+	_, err := Prepare(f.Path(id), a)
+	return err
+}
+
+// keepSpare makes a spare of a folder that was put away. It reports false if
+// that cannot be, or is not wanted; then the folder is to be removed.
+func (f *Folders) keepSpare(dir string) bool {
+	if !f.reuse.Load() || len(f.spares) == cap(f.spares) {
+		return false
+	}
+	f.spareNumber++
+	spare := filepath.Join(f.path(trashDir), fmt.Sprintf("spare.%d", f.spareNumber)) // a name that no attempt has
+	if clean(dir) != nil || os.Rename(dir, spare) != nil {
+		return false
+	}
+	f.spares <- spare // there is room: nobody else adds any
+	return true
+}
+
+// clean takes all that is of the attempt out of its folder.
+func clean(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if spareNames[e.Name()] == "" {
+			if err := removeTree(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range entries {
+		if as := spareNames[e.Name()]; as != "" {
+			if err := empty(filepath.Join(dir, e.Name()), filepath.Join(dir, as)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// empty empties a file and gives it another name. Emptied it is before anything
+// else becomes of it: after a loss of power nobody finds the content of an
+// attempt in the file of another.
+func empty(path, as string) error {
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = syscall.Close(fd) }() // nothing is written
+	var st syscall.Stat_t
+	if err := syscall.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&syscall.S_IFMT != syscall.S_IFREG || st.Nlink != 1 {
+		return fmt.Errorf("%s is not a file of ours alone", path)
+	}
+	if err := syscall.Ftruncate(fd, 0); err != nil || path == as {
+		return err
+	}
+	return os.Rename(path, as)
+}
