@@ -26,7 +26,7 @@ func TestOnARealGridEngine(t *testing.T) {
 		t.Log(onACell(t, 2, 4, "-test.run="+run, "-test.v"))
 		return
 	}
-	t.Run("AQmasterThatIsAwayForAWhileLosesAndDoublesNothing", restarted)
+	t.Run("AnExecdThatDiesTakesNothingAlong", execdKilled)
 	t.Run("Conformance", func(t *testing.T) {
 		drivertest.Run(t, func(t *testing.T) drivertest.World { return newWorld(t, gridengine.Options{}, nil) })
 	})
@@ -42,7 +42,8 @@ func TestOnARealGridEngine(t *testing.T) {
 		{"AJobThatAnAdministratorDeletedIsLost", deleted},
 		{"AJobThatCannotBeStartedIsLost", broken},
 		{"AJobThatReachesTheTimeLimitIsLost", timeLimit},
-		{"AnExecdThatDiesTakesNothingAlong", execdKilled},
+		// Last, as an execd looks for a new qmaster twice a minute at most.
+		{"AQmasterThatIsAwayForAWhileLosesAndDoublesNothing", restarted},
 	} {
 		t.Run(c.name, c.test)
 	}
