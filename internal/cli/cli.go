@@ -127,6 +127,7 @@ the same policies on recorded traces and on described workloads.`,
 		a.upCommand(), a.doctorCommand(), a.agentCommand())
 	root.AddCommand(a.simCommand(), a.flowCommand(), a.experimentCommand(), a.completionCommand(), a.versionCommand())
 	root.AddCommand(a.selectCommand())
+	root.AddCommand(a.weatherCommand())
 	return root
 }
 

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"bytes"
+
+	"github.com/godwit-hpc/godwit/internal/plot"
+	"github.com/godwit-hpc/godwit/internal/weather/forecast"
+	"github.com/godwit-hpc/godwit/internal/weather/measured"
+)
+
+// mostPlots is how many series are drawn; the rest would be too small to see.
+const mostPlots = 24
+
+// weatherPlot draws each series, what was forecast for each value before it
+// came, and the interval.
+func weatherPlot(list []*measured.Series) ([]byte, error) {
+	var charts []plot.Chart
+	for _, s := range list[:min(len(list), mostPlots)] {
+		c, err := seriesChart(s)
+		if err != nil {
+			return nil, err
+		}
+		charts = append(charts, c)
+	}
+	cols := 1
+	if len(charts) > 1 {
+		cols = 2
+	}
+	var svg bytes.Buffer
+	err := plot.Figure{Rows: (len(charts) + cols - 1) / cols, Cols: cols, Charts: charts, CellWidth: 420, CellHeight: 200}.WriteSVG(&svg)
+	return svg.Bytes(), err
+}
+
+func seriesChart(s *measured.Series) (plot.Chart, error) {
+	f := forecast.New(s.What.Config())
+	var x, y, at, said, low, high []float64
+	first := s.Readings[0].At
+	tell := func(t float64) {
+		if n, ok := f.Next(); ok {
+			at, said = append(at, t), append(said, n.Value)
+			low, high = append(low, n.Dist.Quantile(0.05)), append(high, n.Dist.Quantile(0.95))
+		}
+	}
+	last := 0.0
+	for _, r := range s.Readings {
+		last = r.At.Sub(first).Seconds()
+		tell(last)
+		if err := f.Add(r.At, r.Value); err != nil {
+			return plot.Chart{}, err
+		}
+		x, y = append(x, last), append(y, r.Value)
+	}
+	tell(last + f.Step().Seconds())
+	title := s.Name()
+	if s.From == "" {
+		title = ""
+	}
+	return plot.Chart{
+		Title: title, XLabel: "time", YLabel: s.What.Title(), XUnit: plot.Seconds,
+		Series: []plot.Series{
+			plot.NewStep("measured", x, y), plot.NewLine("forecast", at, said),
+			plot.NewLine("95 % below", at, high), plot.NewLine("5 % below", at, low),
+		},
+	}, nil
+}
