@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/broker"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
@@ -207,6 +208,20 @@ func TestOnlyEarlierJobsCanBeWaitedFor(t *testing.T) {
 	}
 }
 
+// untilOver waits until a job is over and its results are home.
+func (g *grid) untilOver(id core.JobID) *broker.View {
+	g.t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		v := g.view(id)
+		if v.Over {
+			return v
+		}
+		if time.Now().After(end) {
+			g.t.Fatalf("job %d is %s (%s), want it over", id, v.State, v.Reason)
+		}
+	}
+}
+
 // writes has an attempt run and write.
 func (a *attempt) writes(out, err string) {
 	a.run()
@@ -236,9 +251,7 @@ func TestWhatAJobWroteIsInTheFilesItsUserNamed(t *testing.T) {
 		a := g.next()
 		a.writes(fmt.Sprintf("out %d\n", i), fmt.Sprintf("err %d\n", i))
 		a.end(i)
-		g.until(id, []core.State{core.Done, core.Failed}[i])
-	}
-	for end := time.Now().Add(10 * time.Second); !g.view(ids[1]).Over && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		g.untilOver(id)
 	}
 	if got := read("logs/fit-1_07.out") + read("logs/fit-1_08.out") + read("all"); got != "out 0\nout 1\nbefore\nerr 0\nerr 1\n" {
 		t.Errorf("the files hold %q", got)
@@ -248,10 +261,7 @@ func TestWhatAJobWroteIsInTheFilesItsUserNamed(t *testing.T) {
 	a := g.next()
 	a.writes("new\n", "x")
 	a.end(0)
-	v := g.until(id, core.Done)
-	for end := time.Now().Add(10 * time.Second); !v.Over && time.Now().Before(end); v = g.view(id) {
-		time.Sleep(5 * time.Millisecond)
-	}
+	v := g.untilOver(id)
 	if got := read("all"); got != "new\n" || !strings.Contains(v.Reason, "is no file") {
 		t.Errorf("the file holds %q; the job says %q", got, v.Reason)
 	}

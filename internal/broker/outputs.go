@@ -160,14 +160,15 @@ func keepMarker(marker string, begin appended) error {
 // missing is what of there is to be read after what is there already.
 func missing(there, all io.Reader) (io.Reader, error) {
 	a, b := make([]byte, 32<<10), make([]byte, 32<<10)
-	for {
-		n, err := io.ReadFull(all, a)
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	for more := true; more; {
+		n, err := fill(all, a)
+		if err != nil {
 			return nil, err
 		}
-		m, err2 := io.ReadFull(there, b[:n])
-		if err2 != nil && !errors.Is(err2, io.EOF) && !errors.Is(err2, io.ErrUnexpectedEOF) {
-			return nil, err2
+		more = n == len(a)
+		m, err := fill(there, b[:n])
+		if err != nil {
+			return nil, err
 		}
 		same := 0
 		for same < min(n, m) && a[same] == b[same] {
@@ -179,8 +180,15 @@ func missing(there, all io.Reader) (io.Reader, error) {
 		if same < n {
 			return io.MultiReader(bytes.NewReader(a[same:n]), all), nil
 		}
-		if err != nil {
-			return bytes.NewReader(nil), nil // all of it is there
-		}
 	}
+	return bytes.NewReader(nil), nil // all of it is there
+}
+
+// fill reads until the buffer is full or there is no more.
+func fill(from io.Reader, buf []byte) (int, error) {
+	n, err := io.ReadFull(from, buf)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return n, err
 }

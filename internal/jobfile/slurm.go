@@ -32,7 +32,6 @@ type slurmScript struct {
 	mem, memPerCPU          int64
 	out, err                string
 	export                  string
-	signal                  place
 	given                   map[string]place // where options stand
 }
 
