@@ -20,6 +20,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/agent"
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/outpost"
 )
 
@@ -50,6 +51,9 @@ func Main(version string, args []string, stdin io.Reader, stdout, stderr io.Writ
 	}
 	if len(args) == 1 && args[0] == "outpost" { // started by a broker over SSH, for nobody to type
 		return outpost.Main()
+	}
+	if code, ours := lab.Reexec(args); ours {
+		return code
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -126,7 +130,7 @@ the same policies on recorded traces and on described workloads.`,
 		a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.checkpointCommand(), a.clustersCommand(), a.historyCommand(),
 		a.upCommand(), a.doctorCommand(), a.agentCommand())
 	root.AddCommand(a.simCommand(), a.flowCommand(), a.experimentCommand(), a.completionCommand(), a.versionCommand())
-	root.AddCommand(a.selectCommand())
+	root.AddCommand(a.selectCommand(), a.labCommand())
 	root.AddCommand(a.weatherCommand())
 	return root
 }

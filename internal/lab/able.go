@@ -13,7 +13,7 @@ func Able() error {
 	if os.Geteuid() != 0 {
 		missing = append(missing, "to be root (network namespaces, addresses, cgroups and mounts need it)")
 	}
-	g, err := findGroups("x")
+	g, err := findGroups(defaultBase, "x")
 	if err != nil {
 		missing = append(missing, "cgroups: "+err.Error())
 	} else {

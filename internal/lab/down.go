@@ -17,7 +17,7 @@ func Down(ctx context.Context, name string) error {
 		return err
 	}
 	base := Base()
-	if gone(filepath.Join(base, name)) && !hasGroups(name) {
+	if gone(filepath.Join(base, name)) && !hasGroups(base, name) {
 		return nil
 	}
 	if err := Able(); err != nil {
@@ -43,8 +43,8 @@ func gone(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-func hasGroups(name string) bool {
-	g, err := findGroups(name)
+func hasGroups(base, name string) bool {
+	g, err := findGroups(base, name)
 	if err != nil {
 		return false
 	}
@@ -59,7 +59,7 @@ func hasGroups(name string) bool {
 // removeAll ends everything first: namespaces, with all links and mounts in
 // them, end with the last of their processes.
 func removeAll(base, name string) error {
-	g, err := findGroups(name)
+	g, err := findGroups(base, name)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 func remains(t *testing.T, name string) []string {
 	t.Helper()
 	var left []string
-	g, err := findGroups(name)
+	g, err := findGroups(Base(), name)
 	must(t, err)
 	for _, tree := range g.trees {
 		if !gone(g.path(tree)) {

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -217,4 +221,24 @@ func (h *Host) Processes() int {
 		return 0
 	}
 	return max(len(pids)-1, 0)
+}
+
+// Running is the names of what runs on the host, its first process aside, each
+// once and with its number if there are several.
+func (h *Host) Running() []string {
+	pids, _ := h.lab.groups.pids(h.Name) // none, if nobody can tell
+	count := map[string]int{}
+	for _, pid := range pids {
+		name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+		if err == nil && pid != h.Init.PID {
+			count[strings.TrimSpace(string(name))]++
+		}
+	}
+	names := slices.Sorted(maps.Keys(count))
+	for i, name := range names {
+		if n := count[name]; n > 1 {
+			names[i] = fmt.Sprintf("%s (%d)", name, n)
+		}
+	}
+	return names
 }

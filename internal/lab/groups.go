@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,13 +40,23 @@ type tree struct {
 // wanted are the controllers that a lab is made with.
 var wanted = []string{"cpu", "cpuacct", "cpuset", "memory", "freezer"}
 
+// groupName is the name of a lab's cgroups. Labs of the same name in different
+// folders do not meet.
+func groupName(base, lab string) string {
+	if base == defaultBase {
+		return groupPrefix + lab
+	}
+	sum := sha256.Sum256([]byte(base))
+	return groupPrefix + lab + "-" + hex.EncodeToString(sum[:4])
+}
+
 // findGroups looks where the cgroups of a lab are, or would be.
-func findGroups(lab string) (*groups, error) {
+func findGroups(base, lab string) (*groups, error) {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
 	}
-	g := &groups{name: groupPrefix + lab, trees: parseTrees(string(data))}
+	g := &groups{name: groupName(base, lab), trees: parseTrees(string(data))}
 	if len(g.trees) == 0 {
 		return nil, errors.New("no cgroups are mounted here")
 	}

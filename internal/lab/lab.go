@@ -147,7 +147,7 @@ func openDir(dir string) (*Lab, error) {
 	if l.Dir != dir || l.Head == nil || l.Site == nil {
 		return nil, fmt.Errorf("%s is not that of a lab", filepath.Join(dir, stateFile))
 	}
-	if l.groups, err = findGroups(l.Name); err != nil {
+	if l.groups, err = findGroups(filepath.Dir(dir), l.Name); err != nil {
 		return nil, err
 	}
 	for h := range l.hosts {

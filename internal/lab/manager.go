@@ -69,3 +69,13 @@ func manager(name string) (Manager, error) {
 	}
 	return m, nil
 }
+
+// Settings are those of a cluster in a broker's settings file, for a broker that
+// uses it as a user of the lab. None for plain machines that nobody can log in to.
+func (l *Lab) Settings(c *Cluster, user string) []Settings {
+	m, err := manager(c.Manager)
+	if err != nil || m == nil {
+		return nil
+	}
+	return m.Settings(l, c, user)
+}

@@ -58,7 +58,7 @@ func makeHosts(ctx context.Context, p *Plan, say func(string)) (*Lab, error) {
 		return nil, fmt.Errorf("removing what was left of the lab %s: %w", p.Name, err)
 	}
 	l := draft(p)
-	if l.groups, err = findGroups(p.Name); err != nil {
+	if l.groups, err = findGroups(Base(), p.Name); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(l.Dir, 0o755); err != nil {

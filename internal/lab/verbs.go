@@ -166,6 +166,23 @@ func Usage() []string {
 
 // Do does to the lab what the words say: load north1 2.
 func (l *Lab) Do(ctx context.Context, words []string) error {
+	if err := l.CheckWords(words); err != nil {
+		return err
+	}
+	return findVerb(words[0]).do(ctx, l, words[1:])
+}
+
+// shape is as much of the plan as names need.
+func (l *Lab) shape() *Plan {
+	p := &Plan{Name: l.Name}
+	for _, c := range l.Clusters {
+		p.Clusters = append(p.Clusters, ClusterPlan{Name: c.Name, Manager: c.Manager, Hosts: len(c.Hosts)})
+	}
+	return p
+}
+
+// CheckWords says what is wrong with words for Do, before anything is done.
+func (l *Lab) CheckWords(words []string) error {
 	if len(words) == 0 {
 		return errors.New("nothing to do")
 	}
@@ -176,14 +193,5 @@ func (l *Lab) Do(ctx context.Context, words []string) error {
 	if err := v.check(l.shape(), words[1:]); err != nil {
 		return fmt.Errorf("%s: %w", v.usage(), err)
 	}
-	return v.do(ctx, l, words[1:])
-}
-
-// shape is as much of the plan as names need.
-func (l *Lab) shape() *Plan {
-	p := &Plan{Name: l.Name}
-	for _, c := range l.Clusters {
-		p.Clusters = append(p.Clusters, ClusterPlan{Name: c.Name, Manager: c.Manager, Hosts: len(c.Hosts)})
-	}
-	return p
+	return nil
 }

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/lab"
+)
+
+const labRunLong = `Makes the lab of a scenario, lets happen on it what the scenario says, prints what
+happens when, and removes the lab again, also after Ctrl-C. The exit code is 1 if a
+check failed.
+
+A scenario names a plan and lists steps: at a time, do something to the lab (see
+godwit lab do), run a command on a host, or check that a command succeeds and says
+something. With broker: true a broker runs on the lab's head, in a state folder of
+the lab's own, so that commands there may be godwit submit and the like.`
+
+type labRunFlags struct {
+	keep   bool
+	output string
+}
+
+func (a *app) labRunCommand() *cobra.Command {
+	f := &labRunFlags{}
+	cmd := &cobra.Command{
+		Use:   "run SCENARIO",
+		Short: "Let a scenario happen on a lab of its own",
+		Long:  labRunLong,
+		Example: `  godwit lab run scenarios/lab/faults.yaml
+  godwit lab run --keep scenarios/lab/faults.yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return oneArgument(cmd, args, "the file with a scenario")
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.labRun(cmd.Context(), f, args[0]) },
+	}
+	g := newGroup("Lab")
+	g.flags.BoolVar(&f.keep, "keep", false, "leave the lab up at the end")
+	groupFlags(cmd, g, outputGroup(&f.output))
+	return cmd
+}
+
+// playedReport is a scenario that was played, for programs.
+type playedReport struct {
+	Scenario string        `json:"scenario"`
+	Steps    int           `json:"steps"`
+	Checks   int           `json:"checks"`
+	Failed   int           `json:"failed"`
+	Took     float64       `json:"took_s"`
+	Timeline []playedEvent `json:"timeline"`
+}
+
+type playedEvent struct {
+	At   float64 `json:"at_s"`
+	Text string  `json:"text"`
+}
+
+func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err error) {
+	s, err := lab.LoadScenario(file)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(needLab(), notUp(s.Plan.Name)); err != nil {
+		return err
+	}
+	defer holdSignals()()
+	l, err := lab.Up(ctx, s.Plan, lab.Options{Say: a.say})
+	if err != nil {
+		return err
+	}
+	if !f.keep {
+		defer func() { err = errors.Join(err, a.removeLab(ctx, l)) }()
+	}
+	stage := lab.Stage{Now: a.now}
+	if stage.Env, err = a.stageBroker(ctx, l, s); err != nil {
+		return err
+	}
+	report := playedReport{Scenario: s.Title()}
+	stage.Tell = func(at time.Duration, text string) {
+		report.Timeline = append(report.Timeline, playedEvent{at.Seconds(), text})
+		if f.output != "json" {
+			_, _ = fmt.Fprintf(a.stdout, "%7.1f s  %s\n", at.Seconds(), text) // who reads it may have gone: the lab is still removed
+		}
+	}
+	played, err := l.Play(ctx, s, stage)
+	report.Steps, report.Checks, report.Failed, report.Took = played.Steps, played.Checks, played.Failed, played.Took.Seconds()
+	if f.output == "json" {
+		report.Timeline = orEmpty(report.Timeline)
+		err = errors.Join(err, writeJSON(a.stdout, report))
+	}
+	if err != nil {
+		return err
+	}
+	a.say(fmt.Sprintf("%s: %s in %s, %d of %s failed", s.Title(), plural(int64(played.Steps), "step"), duration(played.Took.Seconds()), played.Failed, plural(int64(played.Checks), "check")))
+	if played.Failed > 0 {
+		return exitCode(exitFailed)
+	}
+	return nil
+}
+
+// holdSignals lets a lab be removed in peace: a second Ctrl-C, or the second of
+// two signals of a program that wants to be sure, would end us in the middle of it.
+func holdSignals() (release func()) {
+	held := make(chan os.Signal, 1)
+	signal.Notify(held, os.Interrupt, syscall.SIGTERM)
+	return func() { signal.Stop(held) }
+}
+
+// removeLab removes a lab, whatever has been interrupted.
+func (a *app) removeLab(ctx context.Context, l *lab.Lab) error {
+	ctx = context.WithoutCancel(ctx)
+	a.endLabBroker(ctx, l)
+	return lab.Down(ctx, l.Name)
+}
+
+// stageBroker gives the commands of a scenario our own binary, and a broker if
+// the scenario wants one.
+func (a *app) stageBroker(ctx context.Context, l *lab.Lab, s *lab.Scenario) ([]string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	state := filepath.Join(l.Dir, "state")
+	env := []string{"GODWIT_STATE=" + state, "PATH=" + filepath.Dir(exe) + ":" + os.Getenv("PATH")}
+	if !s.Broker {
+		return env, nil
+	}
+	user, err := brokerUser(s.Plan, &labUpFlags{})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return nil, err
+	}
+	return env, a.labBroker(ctx, l, user, state)
+}

@@ -1,0 +1,296 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/lab"
+)
+
+const labUpLong = `Makes the lab of a plan, starts the batch systems of its clusters, and starts a broker
+on the lab's host "head" that reaches them by SSH as a user of the lab. The broker is
+yours, in your state folder: godwit clusters, run, submit and all others just work.
+
+The lab stays until godwit lab down. What a lab of the same name left behind is
+removed first.`
+
+const labUpExample = `  godwit lab up scenarios/lab/three-managers.yaml
+  godwit clusters
+
+  # Hosts and batch systems alone
+  godwit lab up --no-broker scenarios/lab/three-managers.yaml
+
+  # Without root: the same clusters as plain processes
+  godwit lab up --plain scenarios/lab/three-managers.yaml`
+
+type labUpFlags struct {
+	user            string
+	noBroker, plain bool
+}
+
+func (a *app) labUpCommand() *cobra.Command {
+	f := &labUpFlags{}
+	cmd := &cobra.Command{
+		Use:     "up FILE",
+		Short:   "Make a lab, with its batch systems and a broker",
+		Long:    labUpLong,
+		Example: labUpExample,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return oneArgument(cmd, args, "the file with the plan of a lab")
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.labUp(cmd.Context(), f, args[0]) },
+	}
+	g := newGroup("Lab")
+	g.flags.BoolVar(&f.noBroker, "no-broker", false, "do not start a broker")
+	g.flags.StringVar(&f.user, "user", "", "as whom the broker uses the clusters: `NAME`, rather than the first user of the plan")
+	g.flags.BoolVar(&f.plain, "plain", false, "make its clusters of plain processes: no hosts, no network, no batch systems, no root")
+	g.flags.BoolP("help", "h", false, "show this help")
+	groupFlags(cmd, g)
+	return cmd
+}
+
+func (a *app) labUp(ctx context.Context, f *labUpFlags, file string) error {
+	p, err := lab.Load(file)
+	if err != nil {
+		return err
+	}
+	if f.plain {
+		return a.plainUp(ctx, p)
+	}
+	user, err := brokerUser(p, f)
+	if err != nil {
+		return err
+	}
+	if err := needLab(); err != nil {
+		return err
+	}
+	state, err := api.StateDir()
+	if err != nil {
+		return err
+	}
+	if err := notUp(p.Name); err != nil {
+		return err
+	}
+	if !f.noBroker {
+		if err := noOtherBroker(ctx, state); err != nil {
+			return err
+		}
+	}
+	defer holdSignals()()
+	l, err := lab.Up(ctx, p, lab.Options{Say: a.say})
+	if err != nil {
+		return err
+	}
+	if f.noBroker {
+		a.say(fmt.Sprintf("lab %s is up; godwit lab down %s ends it", l.Name, l.Name))
+		return nil
+	}
+	if err := a.labBroker(ctx, l, user, state); err != nil {
+		return errors.Join(err, lab.Down(context.WithoutCancel(ctx), l.Name))
+	}
+	a.say(fmt.Sprintf("lab %s is up, its broker is yours: godwit clusters; godwit lab down %s ends it", l.Name, l.Name))
+	return nil
+}
+
+// brokerUser is as whom a broker uses the clusters.
+func brokerUser(p *lab.Plan, f *labUpFlags) (string, error) {
+	if f.noBroker {
+		return "", nil
+	}
+	if len(p.Users) == 0 {
+		return "", &badinput.Error{File: p.File, Field: "users", Want: "at least one: the broker uses the clusters as a user of the lab (or --no-broker)"}
+	}
+	if f.user == "" {
+		return p.Users[0], nil
+	}
+	for _, u := range p.Users {
+		if u == f.user {
+			return u, nil
+		}
+	}
+	return "", &badinput.Error{Field: "--user", Value: f.user, Want: badinput.Unknown("user", f.user, p.Users)}
+}
+
+// notUp refuses to replace a lab that somebody may be using.
+func notUp(name string) error {
+	if l, err := lab.Open(name); err == nil && l.Switch.Alive() {
+		return &badinput.Error{Value: name, Want: "a lab that is not up; godwit lab down " + name + " ends it"}
+	}
+	return nil
+}
+
+// noOtherBroker makes sure that the lab's broker will be the one of this state
+// folder. One that was started for a command is taken over by the new one.
+func noOtherBroker(ctx context.Context, state string) error {
+	c := api.Dial(api.SocketPath(state))
+	defer c.Close()
+	ping, err := c.Ping(ctx)
+	switch {
+	case nobodyThere(err) || err == nil && ping.Embedded:
+		return nil
+	case err != nil:
+		return err
+	}
+	return &badinput.Error{Field: "GODWIT_STATE", Value: state, Want: "a state folder without a broker; one runs already (godwit up --stop ends it, --no-broker does without)"}
+}
+
+// labSettings is the broker's settings file for a lab.
+func labSettings(l *lab.Lab, user string) ([]byte, error) {
+	var file struct {
+		Clusters []lab.Settings `yaml:"clusters"`
+	}
+	for _, c := range l.Clusters {
+		file.Clusters = append(file.Clusters, l.Settings(c, user)...)
+	}
+	if len(file.Clusters) == 0 {
+		return nil, errors.New("the lab has no cluster that a broker could use")
+	}
+	return yaml.Marshal(file)
+}
+
+// labBroker starts the broker of a state folder on the lab's head and returns
+// when it answers.
+func (a *app) labBroker(ctx context.Context, l *lab.Lab, user, state string) error {
+	settings, err := labSettings(l, user)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(l.Dir, "broker.yaml")
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	// Who ends the lab ends its broker first, if it is still this one.
+	if err := errors.Join(os.WriteFile(file, settings, 0o644), os.WriteFile(filepath.Join(l.Dir, labBrokerFile), []byte(state), 0o644)); err != nil {
+		return err
+	}
+	if err := l.Head.Daemon(ctx, "broker", []string{"GODWIT_STATE=" + state}, exe, "up", "--config", file); err != nil {
+		return err
+	}
+	return a.awaitBroker(ctx, state, l.Head.LogOf("broker"), func() bool { return l.Head.Processes() > 0 })
+}
+
+// labBrokerFile in a lab's folder names the state folder of its broker.
+const labBrokerFile = "broker.state"
+
+// awaitBroker returns when the broker of a state folder answers.
+func (a *app) awaitBroker(ctx context.Context, state, log string, runs func() bool) error {
+	c := api.Dial(api.SocketPath(state))
+	defer c.Close()
+	begin := a.now()
+	for {
+		_, err := c.Ping(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !runs():
+			a.showLog(log, 0)
+			return fmt.Errorf("the broker ended at once; its log is %s", log)
+		case a.now.Since(begin) > startTimeout:
+			return fmt.Errorf("the broker has not answered within %.0f s; its log is %s", startTimeout.Seconds(), log)
+		}
+		pause(ctx, 20*time.Millisecond)
+	}
+}
+
+func (a *app) labDownCommand() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "down [NAME]",
+		Short: "Remove a lab and all that runs on it",
+		Long: `Ends the lab's broker and everything that runs on its hosts, and removes all of it,
+home folders too. It also removes what is left of a lab that was killed.`,
+		Example: `  godwit lab down
+  godwit lab down three-managers`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return oneArgument(cmd, args, "the name of a lab")
+		},
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names := args
+			if len(args) == 0 {
+				var err error
+				if names, err = labsToEnd(all); err != nil {
+					return err
+				}
+			}
+			for _, name := range names {
+				if err := a.labDown(cmd.Context(), name); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	g := newGroup("Lab")
+	g.flags.BoolVar(&all, "all", false, "remove all labs there are")
+	g.flags.BoolP("help", "h", false, "show this help")
+	groupFlags(cmd, g)
+	return cmd
+}
+
+// labsToEnd is the only lab there is, or all of them.
+func labsToEnd(all bool) ([]string, error) {
+	names, err := lab.List()
+	if err != nil {
+		return nil, err
+	}
+	plain, err := plainLabs()
+	if err != nil {
+		return nil, err
+	}
+	names = append(names, plain...)
+	switch {
+	case len(names) > 1 && !all:
+		return nil, &badinput.Error{Want: "the name of a lab, as there are several: " + strings.Join(names, ", ")}
+	case len(names) == 0 && !all:
+		return nil, &badinput.Error{Want: "a lab; there is none"}
+	}
+	return names, nil
+}
+
+func (a *app) labDown(ctx context.Context, name string) error {
+	defer holdSignals()()
+	if ended, err := a.plainDown(ctx, name); ended || err != nil {
+		return err
+	}
+	if l, err := lab.Open(name); err == nil {
+		a.endLabBroker(ctx, l)
+	}
+	if err := lab.Down(ctx, name); err != nil {
+		return err
+	}
+	a.say("lab " + name + " is gone")
+	return nil
+}
+
+// endLabBroker lets the broker of a lab write down what it knows. One that hangs
+// is ended with the lab.
+func (a *app) endLabBroker(ctx context.Context, l *lab.Lab) {
+	state, err := os.ReadFile(filepath.Join(l.Dir, labBrokerFile))
+	if err != nil || !l.Head.Up() {
+		return
+	}
+	c := api.Dial(api.SocketPath(string(state)))
+	defer c.Close()
+	short, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	if ping, err := c.Ping(short); err == nil && !ping.Embedded {
+		_ = a.shutDown(short, c)
+	}
+}
