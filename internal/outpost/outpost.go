@@ -44,6 +44,9 @@ func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if self, err := os.Executable(); err == nil {
+		tidyBinaries(self, clock.Real()())
+	}
 	home, err := os.UserHomeDir()
 	if err == nil {
 		err = Serve(ctx, standard(), Options{Home: home, Log: log, Clock: clock.Real()})
