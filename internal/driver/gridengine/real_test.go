@@ -99,7 +99,8 @@ func surveyed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Hosts) != 2 || s.Procs() != 8 || !strings.HasPrefix(s.Manager, "Grid Engine 8.") || s.Hosts[0].Memory == 0 || len(s.Notes) > 0 {
+	if len(s.Hosts) != 2 || s.Procs() != 8 || !strings.HasPrefix(s.Manager, "Grid Engine 8.") || s.Hosts[0].Memory == 0 ||
+		len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "$fill_up") {
 		t.Errorf("%+v", s)
 	}
 	for _, c := range []struct {
@@ -110,8 +111,8 @@ func surveyed(t *testing.T) {
 			t.Errorf("%d processors: %+v, %v", c.procs, wait, err)
 		}
 	}
-	for _, o := range []gridengine.Options{{}, {PE: "nosuch"}, {Queue: "nosuch.q", PE: "mpi"}} {
-		if s, err := newManager(t, o).Survey(t.Context()); err != nil || len(s.Notes) != 1 {
+	for words, o := range map[string]gridengine.Options{"without": {}, "nosuch": {PE: "nosuch"}, "nosuch.q": {Queue: "nosuch.q"}} {
+		if s, err := newManager(t, o).Survey(t.Context()); err != nil || len(s.Notes) == 0 || !strings.Contains(s.Notes[0], words) {
 			t.Errorf("%+v: %+v, %v", o, s, err)
 		}
 	}

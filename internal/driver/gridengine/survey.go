@@ -217,6 +217,9 @@ func (m *Manager) environment(ctx context.Context) string {
 	m.mu.Lock()
 	m.rule = rule
 	m.mu.Unlock()
+	if rule != oneHost {
+		return fmt.Sprintf("the parallel environment %s may spread a job over hosts (allocation_rule %s), of which a program with threads uses one", m.opt.PE, rule)
+	}
 	return ""
 }
 
