@@ -210,6 +210,62 @@ func TestAReleaseDoesNotWaitForASubmissionThatDoesNotComeAbout(t *testing.T) {
 	}
 }
 
+func TestAJobThatComesAboutAfterTheReleaseIsEnded(t *testing.T) {
+	w, p := newWorld(t, func(o *batch.Options) { o.Poll = 20 * time.Millisecond })
+	p.hold = true
+	d, a, other := w.OpenBatch(), w.Attempt(drivertest.Ends), w.Attempt(drivertest.Ends)
+	mustStart(t, d, a)
+	mustStart(t, d, other)
+	if err := d.Release(t.Context(), batchtest.ID(a)); err != nil {
+		t.Fatal(err)
+	}
+	p.mu.Lock()
+	late := p.jobs[0].Request
+	p.mu.Unlock()
+	if _, err := p.Submit(t.Context(), &late); err != nil {
+		t.Fatal(err)
+	}
+	w.Until("it to be cancelled", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.jobs[2].gone })
+	if p.jobs[1].gone {
+		t.Error("another was cancelled")
+	}
+}
+
+func mustStart(t *testing.T, d *batch.Driver, a *wire.Attempt) {
+	t.Helper()
+	if err := d.Start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOldBinariesGoWhenNobodyNeedsThem(t *testing.T) {
+	w, p := newWorld(t, nil)
+	p.hold = true
+	bin := filepath.Join(w.Options.Dir, "bin")
+	old := time.Unix(1e9, 0)
+	for _, name := range []string{"00000000000000aa", "00000000000000bb", "00000000000000cc", ".new-1", "notes"} {
+		if err := os.MkdirAll(filepath.Join(bin, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if name != "00000000000000cc" {
+			if err := os.Chtimes(filepath.Join(bin, name), old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	user := w.Attempt(drivertest.Ends)
+	if err := errors.Join(os.MkdirAll(w.Folder(user), 0o700),
+		os.WriteFile(filepath.Join(w.Folder(user), "script"), []byte("exec "+bin+"/00000000000000aa/godwit"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	mustStart(t, w.OpenBatch(), w.Attempt(drivertest.Ends))
+	for name, want := range map[string]bool{"00000000000000aa": true, "00000000000000bb": false, "00000000000000cc": true, ".new-1": false, "notes": true} {
+		if got := attemptdir.Has(bin, name); got != want {
+			t.Errorf("%s is there: %v", name, got)
+		}
+	}
+}
+
 func TestAtMostEightSubmitAtOnce(t *testing.T) {
 	w, p := newWorld(t, nil)
 	p.slow, p.hold = 20*time.Millisecond, true

@@ -10,8 +10,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 )
 
@@ -29,6 +34,8 @@ const (
 type binaries struct {
 	from string // the agent's; "": this program
 	dir  string
+
+	clock clock.Clock
 
 	mu   sync.Mutex
 	path string // once they are there
@@ -86,6 +93,7 @@ func (b *binaries) install() (string, error) {
 			return "", err
 		}
 	}
+	b.tidy(home)
 	return filepath.Join(home, agentName), nil
 }
 
@@ -108,6 +116,49 @@ func (b *binaries) bring(files map[string]string, home string) error {
 		return err
 	}
 	return nil
+}
+
+// outOfUse is how long binaries are kept that no attempt needs: another program
+// may be about to.
+const outOfUse = 7 * 24 * time.Hour
+
+var byContent = regexp.MustCompile(`^([0-9a-f]{16}|\.new-.*)$`)
+
+// tidy removes what earlier versions left and no attempt refers to.
+func (b *binaries) tidy(current string) {
+	entries, err := os.ReadDir(b.dir)
+	if err != nil {
+		return // there is nothing to be removed then
+	}
+	var old []string
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && byContent.MatchString(e.Name()) && filepath.Join(b.dir, e.Name()) != current && b.clock.Since(info.ModTime()) > outOfUse {
+			old = append(old, e.Name())
+		}
+	}
+	if len(old) == 0 {
+		return
+	}
+	scripts, err := filepath.Glob(filepath.Join(literally(filepath.Dir(b.dir)), "attempts", "*", scriptFile))
+	if err != nil {
+		return
+	}
+	for _, path := range scripts {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return // better too many than too few
+		}
+		old = slices.DeleteFunc(old, func(name string) bool { return strings.Contains(string(text), "/"+name+"/") })
+	}
+	for _, name := range old {
+		_ = os.RemoveAll(filepath.Join(b.dir, name)) // what is left is tried next time
+	}
+}
+
+// literally makes a pattern of a path.
+func literally(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 func addTo(sum hash.Hash, path string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
@@ -104,6 +105,28 @@ func (d *Driver) compare(l *look) {
 		d.isTold(a)
 	}
 	d.settle(gone)
+	d.endStrays(l)
+}
+
+// endStrays ends jobs of attempts that were released: a submission whose answer
+// was lost may come about later than anybody could wait for it. They could start
+// nothing, but they wait for processors.
+func (d *Driver) endStrays(l *look) {
+	var strays []string
+	for name, list := range l.jobs {
+		id, ok := attemptdir.ParseName(strings.TrimPrefix(name, d.prefix))
+		if !ok || !d.folders.Released(id) || attemptdir.Has(d.folders.Path(id)) {
+			continue
+		}
+		for i := range list {
+			if list[i].State != Leaving {
+				strays = append(strays, list[i].ID)
+			}
+		}
+	}
+	if err := d.cancelJobs(d.ctx, strays); err != nil && d.ctx.Err() == nil {
+		d.log.Warn("jobs of released attempts cannot be cancelled", "cluster", d.opt.Cluster, "err", err)
+	}
 }
 
 // isTold ends watching an attempt of which all has been told, or that is not

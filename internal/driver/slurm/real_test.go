@@ -174,7 +174,13 @@ func restarted(t *testing.T) {
 	time.Sleep(time.Second)
 	outside(t, "start")
 	late.Wait()
+	for range 6 {
+		a := add()
+		a.Procs = 1
+		late.Go(func() { mustStart(t, d, a) })
+	}
 	outside(t, "restart")
+	late.Wait()
 	d = w.OpenBatch()
 	for _, a := range all { // as a broker does after its own restart
 		mustStart(t, d, a)
