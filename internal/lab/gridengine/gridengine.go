@@ -66,6 +66,9 @@ func (s *Cell) file(names ...string) string {
 	return filepath.Join(append([]string{s.config.Dir}, names...)...)
 }
 
+// Root is the folder that Grid Engine calls SGE_ROOT.
+func (s *Cell) Root() string { return s.config.Dir }
+
 func (s *Cell) port() int {
 	if s.config.Port != 0 {
 		return s.config.Port

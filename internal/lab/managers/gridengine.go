@@ -12,6 +12,9 @@ import (
 // each of the other hosts.
 type gridEngineManager struct{}
 
+// gridEngineRoot is where Grid Engine's commands look.
+const gridEngineRoot = "/var/lib/gridengine"
+
 // cellOf is the cell of a cluster.
 func cellOf(l *lab.Lab, c *lab.Cluster) (*gridengine.Cell, error) {
 	if c.Head == nil {
@@ -36,6 +39,9 @@ func (gridEngineManager) Start(ctx context.Context, l *lab.Lab, c *lab.Cluster) 
 	if err := s.Start(ctx); err != nil {
 		return err
 	}
+	if err := show(ctx, s.Root(), gridEngineRoot, c.All()...); err != nil {
+		return err
+	}
 	return logins(ctx, l, c.All()...)
 }
 
@@ -49,7 +55,7 @@ func (gridEngineManager) Boot(ctx context.Context, l *lab.Lab, c *lab.Cluster, h
 	} else {
 		err = s.StartExecd(ctx, h.Name)
 	}
-	return errors.Join(err, logins(ctx, l, h))
+	return errors.Join(err, show(ctx, s.Root(), gridEngineRoot, h), logins(ctx, l, h))
 }
 
 func (gridEngineManager) Stop(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {

@@ -103,6 +103,19 @@ func noLogins(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {
 	return s.Stop(ctx, names(c.All())...)
 }
 
+// show makes a folder of the cluster's seen on hosts where programs look for it
+// by themselves, so that its commands work for everybody there. It lasts as long
+// as the host is up.
+func show(ctx context.Context, dir, as string, hosts ...*lab.Host) error {
+	const bind = `mkdir -p "$2" && { mountpoint -q "$2" || mount --bind "$1" "$2"; }`
+	for _, h := range hosts {
+		if _, err := place.Output(ctx, at{h}, "sh", "-c", bind, "sh", dir, as); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func names(hosts []*lab.Host) []string {
 	var list []string
 	for _, h := range hosts {

@@ -97,6 +97,20 @@ func nothingDown(t *testing.T, l *lab.Lab) {
 	}
 }
 
+// commandsWork makes sure that users need no settings.
+func commandsWork(t *testing.T, l *lab.Lab) {
+	t.Helper()
+	for name, command := range map[string]string{"leeds0": "sinfo", "leeds1": "sinfo", "york0": "qstat -f", "york1": "qstat -f"} {
+		h, err := l.Host(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := h.As(t.Context(), "alice", "sh", "-c", command).CombinedOutput(); err != nil {
+			t.Errorf("%s on %s: %v: %s", command, name, err, out)
+		}
+	}
+}
+
 func TestALabHasClustersThatRunJobs(t *testing.T) {
 	l := bed(t)
 	by := settings(t, l)
@@ -119,6 +133,7 @@ func TestALabHasClustersThatRunJobs(t *testing.T) {
 	until(t, "the job in york", wrote("york.out", "york1\n"))
 
 	nothingDown(t, l)
+	commandsWork(t, l)
 	t.Run("daemons that crashed are seen and started again", func(t *testing.T) {
 		leeds := l.Clusters[0]
 		out, err := leeds.Head.Command(t.Context(), "sh", "-c", "kill -9 $(pidof slurmctld munged sshd)").CombinedOutput()
@@ -154,6 +169,7 @@ func TestALabHasClustersThatRunJobs(t *testing.T) {
 	}
 	until(t, "york after its crash", wrote("again.out", "york1\n"))
 	nothingDown(t, l)
+	commandsWork(t, l)
 	if out, err := login(t, l, by["attic1"], "hostname"); err != nil || out != "attic1" {
 		t.Errorf("after its crash: %v: %s", err, out)
 	}

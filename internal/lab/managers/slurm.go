@@ -13,6 +13,9 @@ import (
 // the other hosts.
 type slurmManager struct{}
 
+// slurmEtc is where Slurm's commands look.
+const slurmEtc = "/etc/slurm"
+
 // slurmOf is the Slurm of a cluster, with the munged that it relies on.
 func slurmOf(l *lab.Lab, c *lab.Cluster) (*slurm.Cluster, *munge.Munge, error) {
 	if c.Head == nil {
@@ -45,6 +48,9 @@ func (slurmManager) Start(ctx context.Context, l *lab.Lab, c *lab.Cluster) error
 	if err := s.Start(ctx); err != nil {
 		return err
 	}
+	if err := show(ctx, s.Etc(), slurmEtc, c.All()...); err != nil {
+		return err
+	}
 	return logins(ctx, l, c.All()...)
 }
 
@@ -58,7 +64,7 @@ func (slurmManager) Boot(ctx context.Context, l *lab.Lab, c *lab.Cluster, h *lab
 	} else {
 		err = s.StartNodeDaemon(ctx, h.Name)
 	}
-	return errors.Join(err, logins(ctx, l, h))
+	return errors.Join(err, show(ctx, s.Etc(), slurmEtc, h), logins(ctx, l, h))
 }
 
 func (slurmManager) Stop(ctx context.Context, l *lab.Lab, c *lab.Cluster) error {

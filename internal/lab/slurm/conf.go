@@ -1,8 +1,11 @@
 package slurm
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,10 +16,13 @@ const Partition = "batch"
 
 // writeConfig writes slurm.conf and makes the folders that it names.
 func (s *Cluster) writeConfig() error {
-	for _, dir := range []string{s.config.Dir, s.file("state"), s.file("spool")} {
+	for _, dir := range []string{s.config.Dir, s.file("state"), s.file("spool"), s.Etc()} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
+	}
+	if err := os.Symlink(s.file("slurm.conf"), filepath.Join(s.Etc(), "slurm.conf")); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
 	}
 	return os.WriteFile(s.file("slurm.conf"), []byte(s.conf()), 0o644)
 }

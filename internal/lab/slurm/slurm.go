@@ -61,6 +61,9 @@ func New(c Config) *Cluster {
 // file is one of the files of the cluster.
 func (s *Cluster) file(name string) string { return filepath.Join(s.config.Dir, name) }
 
+// Etc is a folder that can stand in for /etc/slurm.
+func (s *Cluster) Etc() string { return s.file("etc") }
+
 // Env is what the commands of users need to find the cluster.
 func (s *Cluster) Env() map[string]string {
 	return map[string]string{"SLURM_CONF": s.file("slurm.conf")}
