@@ -68,6 +68,7 @@ func slurmVariables(a *wire.Attempt, dir string, ours []string) map[string]strin
 		"NODEID": 0, "PROCID": 0, "LOCALID": 0, "JOB_USER": value(ours, "USER"), "RESTART_COUNT": a.Epoch - 1} {
 		set["SLURM_"+name] = fmt.Sprint(value)
 	}
+	set["SLURMD_NODENAME"] = host
 	if spec.Memory > 0 {
 		set["SLURM_MEM_PER_NODE"] = fmt.Sprint(spec.Memory >> 20)
 	}

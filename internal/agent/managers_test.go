@@ -27,6 +27,7 @@ func TestAScriptOfSlurmFindsItsVariables(t *testing.T) {
 		Manager: jobfile.Manager{Kind: jobfile.Slurm, Threads: 2, PerNode: 4, Options: map[string][]string{"partition": {"batch"}}}}}
 	const whole = `OMPI_MCA_plm=^slurm
 PRTE_MCA_plm=^slurm
+SLURMD_NODENAME=HOST
 SLURM_ARRAY_JOB_ID=12
 SLURM_ARRAY_TASK_COUNT=3
 SLURM_ARRAY_TASK_ID=7

@@ -81,6 +81,7 @@ var badLines = []struct{ text, want string }{
 	{"#SBATCH --tim 5x", `job.sh:2: #SBATCH --tim: an option in full: time and time-min begin like this`},
 	{"#SBATCH --tyme=5", `job.sh:2: #SBATCH --tyme: unknown option of sbatch, did you mean --time?`},
 	{"#SBATCH --frobnicate", `job.sh:2: #SBATCH --frobnicate: unknown option of sbatch`},
+	{"#SBATCHX -n 2", `job.sh:2: #SBATCH "X": options of sbatch such as --time=1:00:00 or -n 4`},
 	{"#SBATCH -Z", `job.sh:2: #SBATCH -Z: unknown option of sbatch`},
 	{"#SBATCH time=5", `job.sh:2: #SBATCH "time=5": options of sbatch such as --time=1:00:00 or -n 4`},
 	{"#SBATCH hetjob", `job.sh:2: #SBATCH "hetjob": one job: jobs of several parts with different needs are not supported`},
