@@ -44,11 +44,11 @@ func (r *record) mix(p *Prior) mix {
 	for _, e := range r.abs {
 		best = min(best, e)
 	}
-	n, unit := r.n, best/max(r.n, 1)
+	unit, others := best/max(r.n, 1), 0.0
 	if p.known {
-		n += experience
+		others = experience / (1 + r.n/experience)
 	}
-	rate := certainty / math.Sqrt(max(n, 1))
+	rate := certainty / math.Sqrt(max(r.n+others, 1))
 	var m mix
 	lowest := math.Inf(1)
 	for i, e := range r.abs {
@@ -60,9 +60,7 @@ func (r *record) mix(p *Prior) mix {
 		default:
 			e = 0
 		}
-		if p.known {
-			e += experience * p.excess[i]
-		}
+		e += others * p.excess[i]
 		m.weights[i] = e
 		if e < lowest {
 			lowest, m.first = e, i

@@ -2,9 +2,9 @@ package forecast
 
 import "slices"
 
-// experience is how many values of a series it takes to count as much as what
-// is known of others of its kind.
-const experience = 30
+// experience is how many values what is known of other series of a kind counts
+// as. It counts less the more values the series itself has: after as many, half.
+const experience = 50
 
 // Prior is what is known about a series before its first value: by how much
 // each member of the family errs more than the best one, as a part of the
