@@ -85,10 +85,10 @@ func (a *app) diagnose(ctx context.Context) []finding {
 	if err != nil {
 		return []finding{{Check: "state folder", Needed: true, Detail: err.Error(), Fix: "export GODWIT_STATE=/some/folder"}}
 	}
-	return []finding{
+	return append([]finding{
 		a.checkProcessors(), checkSettings(), checkState(state), checkSocket(state), a.checkBroker(ctx, state),
 		checkSandbox(ctx), checkNamespaces(), checkCgroups(), a.checkClock(),
-	}
+	}, checkTools(ctx)...)
 }
 
 func (a *app) checkProcessors() finding {

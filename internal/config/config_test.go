@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -203,8 +204,27 @@ func TestThePublishedExampleIsReadAndHasTheDefaults(t *testing.T) {
 	}
 }
 
+func TestTheExampleOfACampusHasOneClusterOfEachKind(t *testing.T) {
+	c, err := Load(filepath.Join("..", "..", "examples", "config", "campus.yaml"), func(string) string { return "" }, four)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type kind struct {
+		driver string
+		far    bool
+	}
+	got := map[string]kind{}
+	for _, c := range c.Clusters {
+		got[c.Name] = kind{c.Driver, c.SSH != ""}
+	}
+	want := map[string]kind{"desk": {Local, false}, "barkla": {Slurm, false}, "leeds": {Slurm, true}, "york": {GridEngine, true}, "workstation": {Local, true}}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
 func FuzzRead(f *testing.F) {
-	for _, path := range []string{filepath.Join("..", "..", "examples", "config", "two-clusters.yaml")} {
+	for _, path := range []string{filepath.Join("..", "..", "examples", "config", "two-clusters.yaml"), filepath.Join("..", "..", "examples", "config", "campus.yaml")} {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)
