@@ -29,7 +29,7 @@ var (
 	ErrOrder = errors.New("measurements come one after the other")
 )
 
-// Forecaster forecasts one series. Make one with New or Restore.
+// Forecaster forecasts one series. Make one with New, or read one from JSON.
 type Forecaster struct {
 	config   Config
 	last     core.Time
