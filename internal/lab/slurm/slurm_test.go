@@ -131,11 +131,11 @@ func TestNothingIsLeftOfAStoppedCluster(t *testing.T) {
 func TestTheCommandsFromOutsideReachTheCluster(t *testing.T) {
 	t.Parallel()
 	c := slurmtest.Start(t, 1, 1)
-	out, err := exec.Command(filepath.Join(c.Commands, "srun"), "id", "-un").CombinedOutput()
+	out, err := exec.Command(filepath.Join(c.Commands, "srun"), "id", "-un").Output()
 	if err != nil || strings.TrimSpace(string(out)) != "root" {
 		t.Errorf("a job of root's: %v: %s", err, out)
 	}
-	out, err = exec.Command(filepath.Join(c.UserCommands, "srun"), "id", "-un").CombinedOutput()
+	out, err = exec.Command(filepath.Join(c.UserCommands, "srun"), "id", "-un").Output()
 	if err != nil || strings.TrimSpace(string(out)) != "alice" {
 		t.Errorf("a job of the user's: %v: %s", err, out)
 	}
