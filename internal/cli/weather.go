@@ -33,9 +33,8 @@ const weatherExample = `  # What will the bandwidth be?
   # On average over the next ten minutes, between all hosts
   godwit weather --from examples/networks/weather.csv --over 10m -o matrix
 
-  # Choose hosts by it
-  godwit weather --from examples/networks/weather.csv -o csv > forecast.csv
-  godwit select --graph forecast.csv --pattern ring -m 3
+  # A matrix by which godwit select --graph chooses hosts
+  godwit weather --from examples/networks/weather.csv -o csv
 
   # How good have the forecasts been?
   godwit weather --from examples/networks/weather.csv --plot weather.svg`
