@@ -25,10 +25,9 @@ func TestConformance(t *testing.T) {
 }
 
 func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
-	sshd := sshdtest.Start(t)
 	for _, c := range []struct {
-		name   string
-		break_ func(*world)
+		name string
+		cut  func(*world)
 	}{
 		{"TheConnection", func(w *world) { w.sshd.Cut() }},
 		{"TheOutpost", func(w *world) { killAll(w.outposts(), syscall.SIGKILL) }},
@@ -36,6 +35,8 @@ func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
 		{"TheOutpostUnnoticed", func(w *world) { killAll(w.outposts(), syscall.SIGSTOP) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // they wait most of the time
+			sshd := sshdtest.Start(t)
 			w := newWorld(t, sshd)
 			d, stays, ends := w.open(), w.Attempt(drivertest.Stays), w.attempt(`echo began >> "$NOTES"; while ! test -e "$NOTES".go; do sleep 0.05; done; exit 7`)
 			for _, a := range []*wire.Attempt{stays, ends} {
@@ -45,7 +46,7 @@ func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
 			}
 			eventually(t, "both to run", func() bool { return w.Started(stays) == 1 && w.Started(ends) == 1 })
 			began := time.Now()
-			c.break_(w)
+			c.cut(w)
 			if err := os.WriteFile(w.notes(ends)+".go", nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
