@@ -133,7 +133,7 @@ func procs(hosts []world.HostSpec) int {
 func (b *Broker) restore(l *store.Loaded) (*world.World, error) {
 	spec := world.Spec{DefaultPlace: core.DeadlineFirst}
 	for _, c := range b.clusters {
-		spec.Clusters = append(spec.Clusters, world.ClusterSpec{Name: c.Name, Hosts: c.Hosts, Managed: c.Managed})
+		spec.Clusters = append(spec.Clusters, world.ClusterSpec{Name: c.Name, Hosts: c.Hosts, Managed: c.Managed, Depth: c.Queue})
 	}
 	for _, s := range l.Snapshots {
 		events, whole := l.After(s.UpTo)

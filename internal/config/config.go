@@ -37,6 +37,8 @@ type Cluster struct {
 	Nice   int
 	Memory int64 // bytes; 0: not limited
 
+	Queue int // processors that jobs may wait for in the manager's queue; 0: as many as slots
+
 	SSH        string   // user@host, as the OpenSSH client takes it; "": on this machine
 	SSHOptions []string // for that client
 	Dir        string   // folder there that all hosts of the cluster see; "": the usual one

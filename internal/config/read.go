@@ -163,6 +163,7 @@ func readCluster(v yamlfile.Value, cpus []int) *cluster {
 		yamlfile.Key("options", func(v yamlfile.Value) { c.Options = texts(v, "options of sbatch or qsub") }),
 		yamlfile.Set("time", &c.Time, yamlfile.Value.Duration),
 		yamlfile.Set("poll", &c.Poll, poll),
+		yamlfile.Key("queue", func(v yamlfile.Value) { c.Queue = v.Whole(1, maxSlots) }),
 		yamlfile.Key("env", func(v yamlfile.Value) { c.Env = variables(v) }),
 		yamlfile.Key("commands", func(v yamlfile.Value) { c.Commands = v.Text("a folder") }),
 	)
@@ -193,7 +194,7 @@ func (c *cluster) misplaced(found yamlfile.Found) {
 		wrong([]string{"ssh_options"}, "only together with ssh")
 	}
 	if !c.Managed() {
-		wrong([]string{"partition", "options", "time", "poll", "env", "commands"}, "only with driver slurm or gridengine")
+		wrong([]string{"partition", "options", "time", "poll", "queue", "env", "commands"}, "only with driver slurm or gridengine")
 	}
 	if c.Driver != GridEngine {
 		wrong([]string{"pe"}, "only with driver gridengine")

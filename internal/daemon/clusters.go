@@ -80,7 +80,7 @@ func (g *grid) cluster(ctx context.Context, c *config.Cluster) (*broker.Cluster,
 	if slots == 0 {
 		return nil, &badinput.Error{Field: "slots", Want: "how many processors the cluster offers; it says that it has none"}
 	}
-	b := &broker.Cluster{Name: c.Name, Kind: kindOf(c), Driver: d, Managed: c.Managed(), CPUFeatures: survey.CPUFeatures,
+	b := &broker.Cluster{Name: c.Name, Kind: kindOf(c), Driver: d, Managed: c.Managed(), Queue: queueOf(c, slots), CPUFeatures: survey.CPUFeatures,
 		Methods: func(context.Context) []string { return survey.Methods },
 		Hosts:   []world.HostSpec{{Procs: slots, Speed: speedOf(c, survey), Memory: c.Memory}}}
 	for _, h := range survey.Hosts {
@@ -269,4 +269,14 @@ func methods(ctx context.Context) []string {
 		list = append([]string{"sandbox"}, list...)
 	}
 	return list
+}
+
+// queueOf is how many processors jobs may wait for in the cluster's own queue:
+// enough to keep it busy, not so many that jobs wait there which could run
+// elsewhere.
+func queueOf(c *config.Cluster, slots int) int {
+	if c.Queue > 0 {
+		return c.Queue
+	}
+	return slots
 }

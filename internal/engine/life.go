@@ -13,6 +13,9 @@ func (e *Engine) runs(j *world.Job) bool {
 		e.become(j, core.Running, core.Reason{Code: core.ClusterStarted, A: float64(j.Size())})
 		for _, p := range j.Parts() {
 			e.touch(p.Cluster())
+			if p.Cluster().Limited() { // the next may wait in its queue
+				e.freed(p.Cluster())
+			}
 		}
 	}
 	return j.State() == core.Running || j.State() == core.Stopping

@@ -16,7 +16,7 @@ import (
 
 // The directives of a transcript:
 //
-//	grid a=10 b=8,managed c=6,keep=2,growfree=1,reserves,speed=2
+//	grid a=10 b=8,managed,depth=4 c=6,keep=2,growfree=1,reserves,speed=2
 //	files big=125MB@a
 //	link a b 1000                      megabits per second, both ways
 //	config approach=pwa policy=egs scan=30 grace=60 stop=600 margin=10 claims=300 tries=3 place=wf
@@ -326,6 +326,8 @@ func (w *words) cluster(word string) world.ClusterSpec {
 		switch key {
 		case "managed":
 			c.Managed = true
+		case "depth":
+			c.Depth = w.number(value)
 		case "reserves":
 			c.Reserves = true
 		case "keep":

@@ -14,6 +14,7 @@ type ClusterSpec struct {
 	KeepFree int        // processors always left to local users
 	GrowFree int        // processors that growing leaves free besides: room for who comes next
 	Managed  bool       // has a queue of its own: we hand jobs over, it decides when they start
+	Depth    int        // processors that our jobs may wait for in that queue; 0: no limit
 	Reserves bool       // can hold processors between placement and start
 }
 
@@ -102,6 +103,21 @@ func (c *Cluster) Wait() float64 { return float64(c.wait) }
 
 // Managed reports whether the cluster has a queue of its own.
 func (c *Cluster) Managed() bool { return c.spec.Managed }
+
+// QueueRoom is how many processors our jobs may still wait for in the cluster's
+// own queue. A limit keeps jobs with us that may start sooner elsewhere.
+func (c *Cluster) QueueRoom() int {
+	switch {
+	case !c.spec.Managed || c.Closed():
+		return 0
+	case c.spec.Depth == 0:
+		return c.Usable()
+	}
+	return min(c.Usable(), max(0, c.spec.Depth-c.waiting))
+}
+
+// Limited reports whether there is a limit to what may wait in its queue.
+func (c *Cluster) Limited() bool { return c.spec.Managed && c.spec.Depth > 0 }
 
 // Reserves reports whether processors can be held before the start.
 func (c *Cluster) Reserves() bool { return c.spec.Reserves }

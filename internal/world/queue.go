@@ -154,7 +154,7 @@ func (w *World) queueKey(spec *core.Job, expire int64) key {
 // the component.
 func (w *World) takenByQueue(comp *core.Component) bool {
 	for _, c := range w.clusters {
-		if c.spec.Managed && comp.Min <= c.Usable() && c.Meets(comp) {
+		if c.spec.Managed && !c.Limited() && comp.Min <= c.Usable() && c.Meets(comp) {
 			return true
 		}
 	}

@@ -74,10 +74,14 @@ func (v View) Idle(c *Cluster) int {
 	return c.Idle()
 }
 
-// Widest is the most room in any one cluster, and the room in all of them.
+// Widest is the most room in any one cluster, and the room in all of them; what
+// may wait in a cluster's own queue finds room there.
 func (v View) Widest() (widest, total int) {
 	for _, c := range v.world.clusters {
 		r := v.Room(c)
+		if c.Limited() {
+			r = max(r, c.QueueRoom())
+		}
 		widest = max(widest, r)
 		total += r
 	}

@@ -221,7 +221,7 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 		}
 		widest = max(widest, s.room)
 		waits := s.room < comp.Min
-		if waits && (!c.Managed() || c.Closed() || comp.Min > c.Usable()-s.taken || found && !queues) {
+		if waits && (!c.Managed() || comp.Min > c.QueueRoom()-s.taken || found && !queues) {
 			continue
 		}
 		sc, w, ok := rank(s)
