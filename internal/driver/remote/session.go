@@ -200,7 +200,7 @@ func (d *Driver) greet(p *process) (*session, error) {
 		return s, nil
 	}
 	var refusal *refusalError
-	if e := d.farewell(s); !errors.As(err, &refusal) && e != nil {
+	if e := d.farewell(s); !errors.As(err, &refusal) {
 		err = e
 	}
 	return nil, err
