@@ -74,6 +74,7 @@ func TestScriptsOfBatchSystemsAreReadAsTheyAreMeant(t *testing.T) {
 
 // badLines are scripts with one mistake each, and what is said.
 var badLines = []struct{ text, want string }{
+	{"#SBATCH -n 4\r", `job.sh:2: lines that end as on Unix; these end as on Windows, which no shell understands (dos2unix changes that)`},
 	{"#SBATCH -n four", `job.sh:2: #SBATCH -n "four": a whole number from 1 to 1048576`},
 	{"#SBATCH -n0", `job.sh:2: #SBATCH -n "0": a whole number from 1 to 1048576`},
 	{"#SBATCH --ntasks", `job.sh:2: #SBATCH --ntasks: a value after it`},
@@ -152,6 +153,18 @@ func TestMistakesInJobDescriptionsAreToldWithTheirField(t *testing.T) {
 		if !badinput.Is(err) || strings.TrimPrefix(err.Error(), dir+"/") != c.want {
 			t.Errorf("%q:\ngot  %v\nwant %s", c.text, err, c.want)
 		}
+	}
+}
+
+func TestMomentsAreCountedFromTheSubmission(t *testing.T) {
+	dir := folder(t, "job.sh=#!/bin/sh\n#SBATCH --begin=now+1hour --deadline=now+2hours\ntrue\n")
+	job, _, err := Read(filepath.Join(dir, "job.sh"), options(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Due(noon.Add(90 * time.Minute))
+	if job.Begin != 0 || job.Deadline != 30*time.Minute {
+		t.Errorf("begin in %v, done in %v", job.Begin, job.Deadline)
 	}
 }
 
@@ -250,6 +263,7 @@ func fuzzLine(t *testing.T, line string) {
 		}
 		return
 	}
+	job.Workdir = d.absolute(job.Workdir) // as when files are looked at
 	if err := job.Check(); err != nil || job.Stdout == "" {
 		t.Fatalf("accepted: %+v %v", job, err)
 	}
@@ -291,6 +305,7 @@ func FuzzJobSpec(f *testing.F) {
 			}
 			return
 		}
+		job.Workdir = d.absolute(job.Workdir)
 		if err := job.Check(); err != nil {
 			t.Fatalf("accepted: %+v %v", job, err)
 		}

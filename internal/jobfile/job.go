@@ -5,6 +5,7 @@ package jobfile
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -141,6 +142,8 @@ func (j *Job) Check() error {
 		return bad("procs", fmt.Sprintf("%d-%d", j.Min, j.Max), "at least one processor, and not more at least than at most")
 	case !a.sound():
 		return bad("array", fmt.Sprintf("%d-%d:%d %s", a.First, a.Last, a.Step, a.List), fmt.Sprintf("at most %d indices", maxArray))
+	case j.Stdout+j.Stderr != "" && !filepath.IsAbs(j.Workdir):
+		return bad("workdir", j.Workdir, "the folder to which output files are relative")
 	case j.Begin < 0 || j.Deadline < 0 || j.Estimate < 0 || j.Time < 0 || j.Memory < 0 || j.Processes < 0 || j.Retries < 0:
 		return bad("job", j.Name, "times and numbers that are not negative")
 	}

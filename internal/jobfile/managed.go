@@ -1,6 +1,10 @@
 package jobfile
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+)
 
 // gridLine is what follows #$ on a line for Grid Engine.
 func gridLine(line string) (string, bool) {
@@ -17,6 +21,9 @@ func (d *draft) managed(name string, lines []scriptLine) error {
 		grid = grid || ok && strings.HasPrefix(rest, "-")
 	}
 	d.foreign(name, lines, slurm && grid)
+	if (slurm || grid) && len(lines) > 0 && lines[0].windows {
+		return &badinput.Error{File: name, Line: lines[0].n, Want: "lines that end as on Unix; these end as on Windows, which no shell understands (dos2unix changes that)"}
+	}
 	switch {
 	case slurm:
 		return d.fromSlurm(name, lines)

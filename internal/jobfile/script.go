@@ -34,6 +34,8 @@ type scriptLine struct {
 	n    int
 	text string
 	head bool // it stands before the first command
+
+	windows bool // it ends with a carriage return
 }
 
 // parseScript reads the comment lines of a script: those of its batch system
@@ -74,7 +76,7 @@ func comments(data []byte) []scriptLine {
 			head = head && strings.TrimSpace(line) == ""
 			continue
 		}
-		list = append(list, scriptLine{n, line, head})
+		list = append(list, scriptLine{n, line, head, bytes.HasSuffix(raw, []byte("\r\n"))})
 	}
 	return list
 }
