@@ -292,5 +292,8 @@ func (a *app) endLabBroker(ctx context.Context, l *lab.Lab) {
 	defer cancel()
 	if ping, err := c.Ping(short); err == nil && !ping.Embedded {
 		_ = a.shutDown(short, c)
+		for l.Head.Processes() > 0 && short.Err() == nil { // it does not listen any more, but may be writing
+			pause(short, 10*time.Millisecond)
+		}
 	}
 }

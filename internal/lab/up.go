@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -203,6 +204,9 @@ func (l *Lab) boot(h *Host) error {
 	return w.plug(h, site)
 }
 
+// startWithin is how long the manager of a cluster may take to come up.
+const startWithin = 3 * time.Minute
+
 func (l *Lab) startManagers(ctx context.Context, say func(string)) error {
 	for _, c := range l.Clusters {
 		m, err := manager(c.Manager)
@@ -213,7 +217,10 @@ func (l *Lab) startManagers(ctx context.Context, say func(string)) error {
 			continue
 		}
 		say(fmt.Sprintf("cluster %s: starting %s", c.Name, c.Manager))
-		if err := m.Start(ctx, l, c); err != nil {
+		short, cancel := context.WithTimeoutCause(ctx, startWithin, fmt.Errorf("not up within %v", startWithin))
+		err = m.Start(short, l, c)
+		cancel()
+		if err != nil {
 			return fmt.Errorf("the cluster %s: %w", c.Name, err)
 		}
 	}

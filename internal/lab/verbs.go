@@ -105,6 +105,7 @@ func verbs() []verb {
 		{"thaw", []argument{aHost}, 0, onHost((*Host).Thaw)},
 		{"crash", []argument{aHost}, 0, onHost((*Host).Crash)},
 		{"boot", []argument{aHost}, 0, onHost((*Host).Boot)},
+		{"restart", []argument{nameFrom("CLUSTER", (*Plan).siteNames)}, 0, func(ctx context.Context, l *Lab, args []string) error { return l.Restart(ctx, args[0]) }},
 	}
 }
 
