@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
@@ -21,8 +22,8 @@ func (d *draft) managed(name string, lines []scriptLine) error {
 		grid = grid || ok && strings.HasPrefix(rest, "-")
 	}
 	d.foreign(name, lines, slurm && grid)
-	if (slurm || grid) && len(lines) > 0 && lines[0].windows {
-		return &badinput.Error{File: name, Line: lines[0].n, Want: "lines that end as on Unix; these end as on Windows, which no shell understands (dos2unix changes that)"}
+	if i := slices.IndexFunc(lines, func(l scriptLine) bool { return l.windows }); i >= 0 && (slurm || grid) {
+		return &badinput.Error{File: name, Line: lines[i].n, Want: "lines that end as on Unix; these end as on Windows, which no shell understands (dos2unix changes that)"}
 	}
 	switch {
 	case slurm:
