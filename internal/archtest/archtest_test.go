@@ -46,6 +46,11 @@ func TestOnlyTheClockReadsTheWallClock(t *testing.T) {
 	report(t, tr, apply(tr, checkClock, tr.pkgs...))
 }
 
+func TestNothingSlowIsDoneBeforeMain(t *testing.T) {
+	tr := mustLoad(t)
+	report(t, tr, apply(tr, checkStart, tr.pkgs...))
+}
+
 func TestImportsPointDownwards(t *testing.T) {
 	tr := mustLoad(t)
 	report(t, tr, apply(tr, checkDirections, tr.pkgs...))

@@ -33,6 +33,7 @@ var rules = map[string]struct {
 	"globals":        {checkGlobals, true},
 	"maporder":       {checkMapOrder, true},
 	"clock":          {checkClock, true},
+	"start":          {checkStart, true},
 	"directions":     {checkDirections, false},
 	"names":          {checkNames, false},
 	"docs":           {checkDocs, false},

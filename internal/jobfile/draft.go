@@ -5,13 +5,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 )
 
 // Options is what a job file does not say itself.
@@ -211,7 +211,7 @@ func (d *draft) lookup(name string) (string, bool) {
 }
 
 // interpreters run programs that have names of their own.
-var interpreters = regexp.MustCompile(`^(python[0-9.]*|perl|ruby|node|bash|sh|dash|zsh|Rscript|julia|java|octave)$`)
+var interpreters = lazyregexp.New(`^(python[0-9.]*|perl|ruby|node|bash|sh|dash|zsh|Rscript|julia|java|octave)$`)
 
 // defaultName is the program's: that of a shell line is its first word, that of a
 // script is its own rather than that of what runs it.

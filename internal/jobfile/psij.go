@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
@@ -186,9 +186,9 @@ func (s *jobSpec) readArguments(v yamlfile.Value) {
 }
 
 var (
-	psijUnit = regexp.MustCompile(`^(\d+(?:\.\d+)?)\s*([hms])$`)
-	psijDays = regexp.MustCompile(`^(\d+) days?, (\d+:\d+:\d+(?:\.\d+)?)$`)
-	isoTime  = regexp.MustCompile(`^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
+	psijUnit = lazyregexp.New(`^(\d+(?:\.\d+)?)\s*([hms])$`)
+	psijDays = lazyregexp.New(`^(\d+) days?, (\d+:\d+:\d+(?:\.\d+)?)$`)
+	isoTime  = lazyregexp.New(`^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
 )
 
 func (s *jobSpec) readDuration(v yamlfile.Value) {

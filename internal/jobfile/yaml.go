@@ -2,10 +2,10 @@ package jobfile
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
@@ -243,7 +243,7 @@ func oneOf(s string, from []string) (string, error) {
 }
 
 // atSite is a file at another site, or an object in a store.
-var atSite = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*:`)
+var atSite = lazyregexp.New(`^[A-Za-z0-9_-][A-Za-z0-9._-]*:`)
 
 func parseInput(s string) (string, error) {
 	if atSite.MatchString(s) {

@@ -134,8 +134,21 @@ func waitable(pid int) bool {
 	}
 }
 
+// haveChildren reports whether this process has any child, dead or alive.
+func haveChildren() bool {
+	for {
+		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return !errors.Is(err, unix.ECHILD)
+		}
+	}
+}
+
 // ourChildren lists the children of this process.
 func (r *reader) ourChildren() []int {
+	if !haveChildren() {
+		return nil // which is mostly so, and costs little to know
+	}
 	self := os.Getpid()
 	pids, err := r.children(self, 2, nil)
 	if err != nil {

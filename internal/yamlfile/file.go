@@ -7,13 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 )
 
 // aliasBudget bounds how many values aliases may repeat: a small file could
@@ -112,7 +112,7 @@ func endless(n *yaml.Node, open map[*yaml.Node]bool) *yaml.Node {
 	return nil
 }
 
-var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
+var yamlError = lazyregexp.New(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
 
 // syntax is what the YAML package says, with its line where ours belongs.
 func syntax(err error) *badinput.Error {

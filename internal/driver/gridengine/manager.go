@@ -13,12 +13,12 @@ import (
 	"log/slog"
 	"maps"
 	"os/user"
-	"regexp"
 	"sync"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
+	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 )
 
 // Options describe how a cell is used.
@@ -54,7 +54,7 @@ type Manager struct {
 var _ batch.Manager = (*Manager)(nil)
 
 // word is what may stand for a queue or a parallel environment.
-var word = regexp.MustCompile(`^[A-Za-z0-9_@.*-]{1,200}$`)
+var word = lazyregexp.New(`^[A-Za-z0-9_@.*-]{1,200}$`)
 
 // New makes one. It asks nothing yet.
 func New(o Options) (*Manager, error) {

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
+	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 )
 
 // job is one job as qstat describes it. One of several hosts is described once
@@ -214,7 +214,7 @@ func (m *Manager) takeAway(ctx context.Context, ids []string) error {
 }
 
 // stamp is what stands before the words of an execd: a moment and a process.
-var stamp = regexp.MustCompile(`^(\d+:)?\s*\d+/\d+/\d+ \d+:\d+:\d+ \[[0-9:]+\]: (error: )?`)
+var stamp = lazyregexp.New(`^(\d+:)?\s*\d+/\d+/\d+ \d+:\d+:\d+ \[[0-9:]+\]: (error: )?`)
 
 // errorReason finds in what qstat -j prints why a job is in error.
 func errorReason(text []byte) string {

@@ -5,23 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
+	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 )
 
 // jobName is a name that Grid Engine takes: it may not begin with a digit.
-var jobName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9.-]{0,200}$`)
+var jobName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9.-]{0,200}$`)
 
 // variable is what Grid Engine replaces in the names of folders, such as $HOME.
-var variable = regexp.MustCompile(`\$\{?[A-Za-z_]`)
+var variable = lazyregexp.New(`\$\{?[A-Za-z_]`)
 
 // jobNumber is all that qsub -terse prints.
-var jobNumber = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
+var jobNumber = lazyregexp.New(`^[1-9][0-9]{0,17}$`)
 
 // Submit hands a script to qsub.
 func (m *Manager) Submit(ctx context.Context, r *batch.Request) (string, error) {

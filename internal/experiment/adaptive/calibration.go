@@ -2,9 +2,10 @@ package adaptive
 
 import (
 	_ "embed"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 )
 
 // simulated is what the test of package predict prints of the loads that were
@@ -22,7 +23,7 @@ type calibrated struct {
 	middle, off9           float64 // per cent
 }
 
-var calibrationLine = regexp.MustCompile(`^(.+?): (.+?) +bands hold +([\d.]+) ± ([\d.]+) % \(.*width +([\d.]+) %\), error: median +([\d.]+) %, 0\.9 quantile +([\d.]+) %`)
+var calibrationLine = lazyregexp.New(`^(.+?): (.+?) +bands hold +([\d.]+) ± ([\d.]+) % \(.*width +([\d.]+) %\), error: median +([\d.]+) %, 0\.9 quantile +([\d.]+) %`)
 
 // readCalibration reads what the test printed.
 func readCalibration(text string) []calibrated {
