@@ -98,23 +98,19 @@ func (r record) ending() batch.Ending {
 		e.Signal = signal
 	}
 	late := r.Limit > 0 && r.Wall >= r.Limit
+	words := meanings[r.Failed]
 	switch {
 	case r.Failed == 0:
 		e.How = fmt.Sprintf("exit status %d", r.Exit)
+		return e
 	case late && (r.Failed == enforced || r.Failed == died && e.Signal != 0):
-		e.How = fmt.Sprintf("failed %d: time limit h_rt=%.0f reached", r.Failed, r.Limit)
+		words = fmt.Sprintf("time limit h_rt=%.0f reached", r.Limit)
 	case r.Failed == died && e.Signal != 0:
-		e.How = fmt.Sprintf("failed %d: killed by signal %d, as qdel does", r.Failed, e.Signal)
-	default:
-		words := meanings[r.Failed]
-		if words == "" {
-			words = "for a reason that has no name"
-		}
-		e.How = fmt.Sprintf("failed %d: %s", r.Failed, words)
+		words = "killed, as by qdel"
+	case words == "":
+		words = "for a reason that has no name"
 	}
-	if r.Host != "" && r.Failed != 0 {
-		e.How += " on " + r.Host
-	}
+	e.How = fmt.Sprintf("failed %d on %s: %s", r.Failed, r.Host, words)
 	return e
 }
 

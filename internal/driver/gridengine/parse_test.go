@@ -117,9 +117,9 @@ func TestTheAccountingFileTellsHowJobsEnded(t *testing.T) {
 	}
 	want := map[string]batch.Ending{
 		"1":  {How: "exit status 0"},
-		"9":  {How: "failed 28: changing into working directory on localhost"},
-		"17": {How: "failed 37: time limit h_rt=3 reached on localhost", Code: 137, Signal: 9},
-		"18": {How: "failed 100: killed by signal 9, as qdel does on localhost", Code: 137, Signal: 9},
+		"9":  {How: "failed 28 on localhost: changing into working directory"},
+		"17": {How: "failed 37 on localhost: time limit h_rt=3 reached", Code: 137, Signal: 9},
+		"18": {How: "failed 100 on localhost: killed, as by qdel", Code: 137, Signal: 9},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -196,7 +196,7 @@ func deleted(t *testing.T) {
 	}
 	batchtest.Outside(t, "qdel", jobOf(t, w, waiting)+","+jobOf(t, w, running))
 	lost(t, w, waiting, "deleted before it began")
-	lost(t, w, running, "killed by signal 9, as qdel does")
+	lost(t, w, running, "killed, as by qdel (signal 9)")
 	if w.Started(waiting) != 0 || w.Living(running) != 0 {
 		t.Errorf("began %d times, %d live", w.Started(waiting), w.Living(running))
 	}
