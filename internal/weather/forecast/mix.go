@@ -46,7 +46,7 @@ func (r *record) mix(p *Prior) mix {
 	}
 	unit, others := best/max(r.n, 1), 0.0
 	if p.known {
-		others = experience / (1 + r.n/experience)
+		others = experience / (1 + r.n/fading)
 	}
 	rate := certainty / math.Sqrt(max(r.n+others, 1))
 	var m mix

@@ -2,9 +2,13 @@ package forecast
 
 import "slices"
 
-// experience is how many values what is known of other series of a kind counts
-// as. It counts less the more values the series itself has: after as many, half.
-const experience = 50
+const (
+	// experience is how many values what is known of other series of a kind
+	// counts as.
+	experience = 80
+	// fading is after how many values of the series itself it counts half.
+	fading = 100
+)
 
 // Prior is what is known about a series before its first value: by how much
 // each member of the family errs more than the best one, as a part of the
