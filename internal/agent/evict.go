@@ -6,7 +6,10 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/checkpoint"
 )
 
 // How long before the manager of the cluster ends us we begin to leave: a tenth
@@ -61,5 +64,28 @@ func (l *life) onEviction() {
 	default:
 		l.note("limit", "leave", "the manager of "+l.attempt.Cluster+" ends it soon; it is to be continued", nil)
 		l.stop(stopOrder{notice(l.now()) * 3 / 4, "the time limit of the cluster is near"})
+	}
+}
+
+// together is how far apart a program and its agent may be told to go by who
+// means them both.
+const together = 300 * time.Millisecond
+
+// endedWithUs says whether the program was ended by who wants us to go as well: a
+// machine that stops, and a cluster's manager, tell all processes of a job at
+// once. That is not the end of the job.
+func (l *life) endedWithUs(r checkpoint.Result) bool {
+	if l.quit != nil {
+		return r.Code != 0 || r.Signal != 0
+	}
+	if r.Signal != int(unix.SIGTERM) && r.Code != 128+int(unix.SIGTERM) {
+		return false
+	}
+	select {
+	case <-l.around.signals:
+		l.quit = time.NewTimer(l.around.grace)
+		return true
+	case <-time.After(together):
+		return false
 	}
 }

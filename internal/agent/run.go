@@ -140,6 +140,8 @@ func (l *life) onDone() {
 		l.finish(*l.verdict)
 	case r.Lost:
 		l.finish(wire.Message{Kind: wire.Lost, Why: r.Why})
+	case l.endedWithUs(r):
+		l.finish(wire.Message{Kind: wire.Left, Why: "whoever ends this agent has ended the program: " + howItEnded(r)})
 	default:
 		l.finish(wire.Message{Kind: wire.Ended, Code: r.Code, Why: howItEnded(r)})
 	}
