@@ -119,7 +119,7 @@ func TestManyAgentsAndALargeCheckpointDoNotStarveRequests(t *testing.T) {
 	done := make(chan struct{})
 	pouring.Go(func() {
 		defer close(done)
-		if err := pour(w.agentDoor(), 256<<20); err != nil {
+		if err := pour(w.agentDoor(), 128<<20); err != nil {
 			t.Error(err)
 		}
 	})

@@ -253,7 +253,7 @@ func TestWhatAShellSaysBeforeDoesNotDisturb(t *testing.T) {
 
 func TestAFolderWithALongNameIsNoHindrance(t *testing.T) {
 	w := newWorld(t, sshdtest.Start(t))
-	w.opt.Settings.Dir = filepath.Join(w.opt.Settings.Dir, strings.Repeat("long name ", 12), strings.Repeat("x", 60))
+	w.settle(filepath.Join(w.opt.Settings.Dir, strings.Repeat("long name ", 12), strings.Repeat("x", 60)))
 	d, a := w.open(), w.Attempt(drivertest.Ends)
 	if err := d.Start(t.Context(), a); err != nil {
 		t.Fatal(err)
@@ -263,13 +263,15 @@ func TestAFolderWithALongNameIsNoHindrance(t *testing.T) {
 
 func TestWithoutAFolderItIsBelowTheHomeFolder(t *testing.T) {
 	w := newWorld(t, sshdtest.Start(t))
+	home := filepath.Join(w.sshd.Home, ".local/state/godwit/outposts/far")
+	w.settle(home)
 	w.opt.Settings.Dir = ""
 	w.open()
-	if _, err := os.Stat(filepath.Join(w.sshd.Home, ".local/state/godwit/outposts/far/me/attempts")); err != nil {
+	if _, err := os.Stat(filepath.Join(home, "me", "attempts")); err != nil {
 		t.Error(err)
 	}
 	w.Close()
-	w.opt.Settings.Dir = filepath.Join(w.sshd.Home, ".local/state/godwit/outposts/far")
+	w.opt.Settings.Dir = home
 }
 
 func TestTheSurveySaysWhatMachineItIs(t *testing.T) {

@@ -75,11 +75,22 @@ func newWorld(t testing.TB, sshd *sshdtest.Server) *world {
 		Settings:   driver.Settings{Kind: "local", Dir: far},
 		FirstPause: 50 * time.Millisecond, LongPause: time.Second,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	if err := os.Symlink(binDir, filepath.Join(w.opt.Settings.Dir, "bin")); err != nil {
-		t.Fatal(err)
-	}
+	w.settle(far)
 	t.Cleanup(w.cleanUp)
 	return w
+}
+
+// settle makes a folder the outpost's, with the binary in it.
+func (w *world) settle(dir string) {
+	w.t.Helper()
+	w.opt.Settings.Dir = dir
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = os.Symlink(binDir, filepath.Join(dir, "bin"))
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // place is the outpost's folder.
