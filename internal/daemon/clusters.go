@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
@@ -25,12 +27,14 @@ import (
 // grid makes the clusters of the settings.
 type grid struct {
 	Options
-	cfg     *config.Config
-	socket  string
-	door    string             // a socket for agents alone
-	speeds  map[string]float64 // by model of CPU, as measured
-	gate    string             // where agents of batch systems on this machine find us; "": no gate yet
-	closers []io.Closer        // to be closed even if something fails
+	cfg    *config.Config
+	socket string
+	door   string             // a socket for agents alone
+	speeds map[string]float64 // by model of CPU, as measured
+	gate   string             // where agents of batch systems on this machine find us; "": no gate yet
+
+	mu      sync.Mutex
+	closers []io.Closer // to be closed even if something fails
 }
 
 // clusters makes all of them.
@@ -39,15 +43,37 @@ func (g *grid) clusters(ctx context.Context) ([]broker.Cluster, error) {
 	if g.speeds, err = g.measure(ctx); err != nil {
 		return nil, err
 	}
-	var list []broker.Cluster
-	for i := range g.cfg.Clusters {
-		c, err := g.cluster(ctx, &g.cfg.Clusters[i])
-		if err != nil {
-			return nil, complain(g.cfg.Clusters[i].Name, err)
+	if slices.ContainsFunc(g.cfg.Clusters, func(c config.Cluster) bool { return c.Managed() && c.SSH == "" }) {
+		if err := g.openGate(ctx); err != nil {
+			return nil, err
 		}
-		list = append(list, *c)
+	}
+	list, errs := make([]broker.Cluster, len(g.cfg.Clusters)), make([]error, len(g.cfg.Clusters))
+	var all sync.WaitGroup
+	for i := range g.cfg.Clusters {
+		all.Go(func() { // those that are far away take their time
+			c, err := g.cluster(ctx, &g.cfg.Clusters[i])
+			if err != nil {
+				errs[i] = complain(g.cfg.Clusters[i].Name, err)
+				return
+			}
+			list[i] = *c
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err // one at a time: the first in the file
+		}
 	}
 	return list, nil
+}
+
+// keepOpen remembers what is to be closed.
+func (g *grid) keepOpen(c io.Closer) {
+	g.mu.Lock()
+	g.closers = append(g.closers, c)
+	g.mu.Unlock()
 }
 
 func (g *grid) close() error {
@@ -128,7 +154,7 @@ func (g *grid) here(c *config.Cluster) (*broker.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.closers = append(g.closers, d)
+	g.keepOpen(d)
 	for _, n := range d.Notes() {
 		g.Log.Warn(n, "cluster", c.Name)
 	}
@@ -151,29 +177,23 @@ func (g *grid) open(ctx context.Context, c *config.Cluster) (driver.Driver, erro
 	if c.SSH != "" {
 		return g.far(c)
 	}
-	if err := g.openGate(ctx); err != nil {
-		return nil, err
-	}
 	d, err := site.Open(g.settings(c), site.Around{Broker: g.gate, Agent: g.Agent, Log: g.Log})
 	if err != nil {
 		return nil, err
 	}
-	g.closers = append(g.closers, d)
+	g.keepOpen(d)
 	return d, nil
 }
 
 // openGate lets agents in that run on other hosts than this one.
 func (g *grid) openGate(ctx context.Context) error {
-	if g.gate != "" {
-		return nil
-	}
 	file := filepath.Join(g.State, "rendezvous.json")
 	door, err := gate.Listen(ctx, gate.Options{Rendezvous: file, Handle: func(c net.Conn) { gate.Relay(c, g.door) }})
 	if err != nil {
 		return err
 	}
 	g.gate = file
-	g.closers = append(g.closers, door)
+	g.keepOpen(door)
 	return nil
 }
 

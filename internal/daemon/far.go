@@ -34,7 +34,7 @@ func (g *grid) far(c *config.Cluster) (driver.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.closers = append(g.closers, d)
+	g.keepOpen(d)
 	return d, nil
 }
 

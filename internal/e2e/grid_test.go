@@ -1,0 +1,188 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// grid is two Slurm clusters, a Grid Engine cell and two machines that are just
+// there, as clusters north, west, south, east1 and east2.
+const grid = `
+name: e2e
+users: [alice, bob]
+network: {wan: {mbps: 200, ms: 2}}
+clusters:
+  - {name: north, manager: slurm, hosts: 2, cores: 2, cpus: 0.5}
+  - {name: west, manager: slurm, hosts: 1, cores: 2, cpus: 0.5}
+  - {name: south, manager: gridengine, hosts: 2, cores: 2, cpus: 0.5}
+  - {name: east, manager: none, hosts: 2, cpus: 0.5}
+`
+
+var clusters = []string{"north", "west", "south", "east1", "east2"}
+
+// steps writes a line now and then, and computes in between, until n lines are
+// written: the same lines however often it is moved.
+const steps = `import hashlib, sys
+h = b"seed"
+for i in range(int(sys.argv[1])):
+    for _ in range(int(sys.argv[2])):
+        h = hashlib.sha256(h).digest()
+    print(i, h.hex(), flush=True)
+`
+
+// want is what steps.py writes.
+func (b *bed) want(args ...string) string {
+	b.t.Helper()
+	b.file("steps.py", steps)
+	out, err := command(b.work, "python3", append([]string{"steps.py"}, args...)...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return out
+}
+
+func TestAGridOfRealClusters(t *testing.T) {
+	b := up(t, grid)
+	for _, part := range []struct {
+		name string
+		test func(*bed)
+	}{
+		{"TwoHundredJobsEndAsTheyShould", mixedJobs},
+		{"AJobGoesThroughAllManagers", throughAllManagers},
+		{"LoadMovesAJobWithADeadline", loadMoves},
+		{"NothingIsLostWhenThingsBreak", breakThings},
+	} {
+		if !t.Run(part.name, func(t *testing.T) {
+			in := *b
+			in.t = t
+			part.test(&in)
+		}) {
+			return // the lab is not as the next expects it
+		}
+	}
+}
+
+// odd is a text that a shell would do terrible things with.
+const odd = "$(touch /tmp/e2e-pwned) `id` ; rm -rf \"$HOME\" 'quoted' \\ * ? \t ünïcödé | & > /tmp/e2e-pwned #"
+
+func mixedJobs(b *bed) {
+	const each = 20
+	b.file("data.txt", "what the job reads\n")
+	type kind struct {
+		text string
+		code func(i int) int
+		out  func(i int) string
+	}
+	ok := func(int) int { return 0 }
+	array := fmt.Sprintf("array: 1-%d\nworkdir: .\n", each)
+	kinds := []kind{
+		{array + "run: exit $((GODWIT_INDEX % 7))\n", func(i int) int { return i % 7 }, func(int) string { return "" }},
+		{array + "run: echo out $GODWIT_INDEX; echo err $GODWIT_INDEX >&2\n", ok, func(i int) string { return fmt.Sprintf("out %d\n", i) }},
+		{array + "run: cat data.txt; echo $GODWIT_INDEX > result-$GODWIT_INDEX.txt\n", ok, func(int) string { return "what the job reads\n" }},
+		{array + "argv: [printf, '%s\\n', " + quoteYAML(odd) + "]\n", ok, func(int) string { return odd + "\n" }},
+		{array + "envs: {ODD: " + quoteYAML(odd) + "}\nargv: [sh, -c, 'printf \"%s\\n\" \"$ODD\"']\nname: odd\n", ok, func(int) string { return odd + "\n" }},
+		{array + "run: sleep 0.5; exit 3\ncheckpoint: {method: restart}\n", func(int) int { return 3 }, func(int) string { return "" }},
+		{array + "run: kill -9 $$\n", func(int) int { return 137 }, func(int) string { return "" }},
+		{fmt.Sprintf("#!/bin/sh\n#SBATCH --array=1-%d\n#SBATCH --job-name=sb\n#SBATCH --time=5\necho $SLURM_ARRAY_TASK_ID\n", each), ok, func(i int) string { return fmt.Sprintf("%d\n", i) }},
+		{fmt.Sprintf("#!/bin/sh\n#$ -t 1-%d\n#$ -N qs\n#$ -cwd\necho $SGE_TASK_ID; exit 1\n", each), func(int) int { return 1 }, func(i int) string { return fmt.Sprintf("%d\n", i) }},
+		{array + "run: head -c 100000 /dev/zero | tr '\\0' x | fold -w 100 | tail -n 1\n", ok, func(int) string { return strings.Repeat("x", 100) }},
+	}
+	type job struct {
+		id   string
+		i    int
+		kind kind
+	}
+	var jobs []job
+	for _, k := range kinds {
+		ids := b.submit(k.text)
+		if len(ids) != each {
+			b.t.Fatalf("%d jobs of %s", len(ids), k.text)
+		}
+		for i, id := range ids {
+			jobs = append(jobs, job{id, i + 1, k})
+		}
+	}
+	begin := time.Now()
+	b.until("all jobs to end", func() bool {
+		for _, s := range b.all() {
+			if !s.over() {
+				return false
+			}
+		}
+		return true
+	})
+	b.t.Logf("%d jobs in %v", len(jobs), time.Since(begin).Round(time.Second))
+	ran := map[string]int{}
+	all := b.all()
+	for _, j := range jobs {
+		s := all[j.id]
+		ran[s.Cluster]++
+		if s.Code == nil || *s.Code != j.kind.code(j.i) {
+			b.t.Errorf("job %s on %s: %+v, want exit code %d\n%s", j.id, s.Cluster, s, j.kind.code(j.i), j.kind.text)
+		}
+		if out := b.godwit("logs", j.id); out != j.kind.out(j.i) {
+			b.t.Errorf("job %s on %s wrote %.300q, want %.300q", j.id, s.Cluster, out, j.kind.out(j.i))
+		}
+	}
+	b.t.Logf("ran on %v", ran)
+	for _, c := range clusters {
+		if ran[c] == 0 {
+			b.t.Errorf("nothing ran on %s: %v", c, ran)
+		}
+	}
+	for i := 1; i <= each; i++ {
+		text, err := os.ReadFile(filepath.Join(b.work, fmt.Sprintf("result-%d.txt", i)))
+		if err != nil || string(text) != fmt.Sprintf("%d\n", i) {
+			b.t.Errorf("result %d: %q, %v", i, text, err)
+		}
+	}
+	for _, h := range b.lab.Hosts() {
+		if out := b.on(h.Name, "ls /tmp"); strings.Contains(out, "pwned") {
+			b.t.Errorf("a job's text was run on %s", h.Name)
+		}
+	}
+}
+
+func throughAllManagers(b *bed) {
+	want := b.want("60", "40000")
+	id := b.submit("name: traveller\nworkdir: .\nrun: python3 steps.py 60 40000\ncheckpoint: {method: sandbox}\non: [north, south, east1, west]\n")[0]
+	route := []string{"north", "south", "east1", "west"}
+	for _, to := range route {
+		b.until("job "+id+" to run", func() bool { s := b.show(id); return s.over() || s.State == "RUNNING" })
+		if s := b.show(id); s.over() {
+			b.t.Fatalf("it ended too early: %+v", s)
+		} else if s.Cluster != to {
+			b.godwit("migrate", id, "--to", to)
+			b.until("it to run in "+to, func() bool { s := b.show(id); return s.State == "RUNNING" && s.Cluster == to || s.over() })
+		}
+	}
+	s := b.wait(id)
+	if s.Code == nil || *s.Code != 0 || s.Migrations < len(route)-1 || s.Cluster != "west" {
+		b.t.Errorf("it ended as %+v\n%s", s, b.godwit("explain", id))
+	}
+	if out := b.godwit("logs", id); out != want {
+		b.t.Errorf("it wrote other than an undisturbed run: %d bytes, want %d", len(out), len(want))
+	}
+}
+
+func loadMoves(b *bed) {
+	want := b.want("40", "40000")
+	job := "workdir: .\nargv: [python3, steps.py, '40', '40000']\ncheckpoint: {method: sandbox}\nprogress: '^(\\d+) '\n"
+	_ = job
+	id := b.submit("name: urgent\nworkdir: .\nrun: python3 steps.py 40 40000\ncheckpoint: {method: sandbox}\nestimate: 3s\ndeadline: 60s\non: [east1, east2]\n")[0]
+	b.until("job "+id+" to run", func() bool { s := b.show(id); return s.over() || s.State == "RUNNING" })
+	from := b.show(id).Cluster
+	b.do("load", from, "6")
+	defer b.do("load", from, "0")
+	s := b.wait(id)
+	if s.Code == nil || *s.Code != 0 || s.Migrations == 0 || s.Cluster == from {
+		b.t.Errorf("loaded was %s; it ended as %+v\n%s", from, s, b.godwit("explain", id))
+	}
+	if out := b.godwit("logs", id); out != want {
+		b.t.Errorf("it wrote other than an undisturbed run: %d bytes, want %d", len(out), len(want))
+	}
+}
