@@ -137,12 +137,12 @@ func lastRecords(f io.ReaderAt, size int64, wanted map[string]bool) (map[string]
 			if i < 0 {
 				break
 			}
-			note(found, wanted, string(buf[i+1:]))
+			note(found, wanted, buf[i+1:])
 			buf = buf[:i]
 		}
 		tail, end = buf, start
 		if start == 0 {
-			note(found, wanted, string(buf))
+			note(found, wanted, buf)
 		}
 		if len(tail) > chunk {
 			return found, errors.New("the accounting file has no lines")
@@ -151,13 +151,24 @@ func lastRecords(f io.ReaderAt, size int64, wanted map[string]bool) (map[string]
 	return found, nil
 }
 
-// note takes a line, newest first.
-func note(found map[string]record, wanted map[string]bool, line string) {
-	r, ok := parseRecord(line)
-	if !ok || !wanted[r.Job] {
+// note takes a line, newest first. Of most lines the number of the job is enough.
+func note(found map[string]record, wanted map[string]bool, line []byte) {
+	rest := line
+	for range colJob {
+		i := bytes.IndexByte(rest, ':')
+		if i < 0 {
+			return
+		}
+		rest = rest[i+1:]
+	}
+	job, _, ok := bytes.Cut(rest, []byte{':'})
+	if !ok || !wanted[string(job)] {
 		return
 	}
-	if _, ok := found[r.Job]; !ok {
+	if _, ok := found[string(job)]; ok {
+		return
+	}
+	if r, ok := parseRecord(string(line)); ok {
 		found[r.Job] = r
 	}
 }

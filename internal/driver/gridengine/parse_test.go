@@ -316,6 +316,19 @@ func TestJobsThatAreOverAreNoError(t *testing.T) {
 	}
 }
 
+// Of a cell that has run for years, with a job that is not in it.
+func BenchmarkAccounting(b *testing.B) {
+	line := strings.TrimSpace(strings.Split(string(recorded(b, "accounting")), "\n")[4])
+	file := []byte(strings.Repeat(line+"\n", farthest/len(line)+1000))
+	wanted := map[string]bool{"999999": true}
+	b.SetBytes(farthest)
+	for b.Loop() {
+		if found, err := lastRecords(bytes.NewReader(file), int64(len(file)), wanted); err != nil || len(found) > 0 {
+			b.Fatal(found, err)
+		}
+	}
+}
+
 func FuzzStatus(f *testing.F) {
 	f.Add(recorded(f, "queue.xml"))
 	f.Add(recorded(f, "full.xml"))
