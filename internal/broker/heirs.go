@@ -2,8 +2,10 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -27,7 +29,7 @@ type heir struct {
 
 // handOn makes the work folders of those who wait for a job.
 func (b *Broker) handOn(ctx context.Context, j *job) []heir {
-	if j.rec.Result == "" || b.opt.Depot == nil {
+	if j.rec.Result == "" && !j.rec.Named || b.opt.Depot == nil {
 		return nil
 	}
 	var heirs []heir
@@ -96,7 +98,7 @@ func (b *Broker) catchUp(ctx context.Context, spec *jobfile.Job, work string, wa
 		over = t.countOver(wants)
 		for _, w := range wants {
 			_ = t.members(keyOf(w.Wait), func(rec *store.Job, over bool) { // what cannot be read is told when it is waited for
-				if over && rec.Result != "" && t.now.Sub(rec.Ended) < justNow {
+				if over && (rec.Result != "" || rec.Named) && t.now.Sub(rec.Ended) < justNow {
 					home = append(home, *rec)
 				}
 			})
@@ -128,8 +130,8 @@ func (t *turn) countOver(wants []want) int {
 	return n
 }
 
-// merge puts what a job changed into another's work folder, which lies at dir,
-// and returns the new tree.
+// merge puts what a job changed, and the files with its output, into another's
+// work folder, which lies at dir, and returns the new tree.
 func (b *Broker) merge(ctx context.Context, from *store.Job, spec *jobfile.Job, dir, work string) (string, error) {
 	if spec == nil || spec.Workdir == "" || dir == "" {
 		return work, nil
@@ -140,30 +142,93 @@ func (b *Broker) merge(ctx context.Context, from *store.Job, spec *jobfile.Job, 
 		}
 		return depot.LoadTree(ctx, b.opt.Depot, depot.ID(id))
 	}
-	base, err := load(from.Work)
-	if err != nil {
-		return work, err
-	}
-	result, err := load(from.Result)
-	if err != nil {
-		return work, err
-	}
 	mine, err := load(work)
 	if err != nil {
 		return work, err
 	}
-	move := mover(spec.Workdir, dir)
-	merged, changed := mergeTrees(base, result, mine, func(p string) (string, bool) {
-		if !wanted(p, spec.Outputs) {
-			return "", false
+	changed := false
+	if from.Result != "" {
+		base, err := load(from.Work)
+		if err != nil {
+			return work, err
 		}
-		return move(p)
-	})
-	if !changed {
+		result, err := load(from.Result)
+		if err != nil {
+			return work, err
+		}
+		move := mover(spec.Workdir, dir)
+		mine, changed = mergeTrees(base, result, mine, func(p string) (string, bool) {
+			if !wanted(p, spec.Outputs) {
+				return "", false
+			}
+			return move(p)
+		})
+	}
+	written, err := b.outputTree(ctx, from, spec, dir)
+	if err != nil {
+		return work, err
+	}
+	mine, more := overlay(mine, written)
+	if !changed && !more {
 		return work, nil
 	}
-	id, err := depot.Keep(ctx, b.opt.Depot, merged)
+	id, err := depot.Keep(ctx, b.opt.Depot, mine)
 	return string(id), err
+}
+
+// outputTree is the files with a job's output that lie in a folder.
+func (b *Broker) outputTree(ctx context.Context, rec *store.Job, spec *jobfile.Job, dir string) (*depot.Tree, error) {
+	none := &depot.Tree{}
+	if !rec.Named || rec.Started == 0 {
+		return none, nil
+	}
+	aside, err := os.MkdirTemp(b.opt.State, "outputs-")
+	if err != nil {
+		return none, err
+	}
+	defer func() { _ = os.RemoveAll(aside) }() // what is left harms nobody
+	move := mover("/", dir)
+	any := false
+	for _, pattern := range []string{spec.Stdout, spec.Stderr} {
+		file := outputName(rec, spec, pattern)
+		p, ok := move(file)
+		if !ok || file == "" {
+			continue
+		}
+		f, err := os.Open(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed meanwhile
+		}
+		if err != nil {
+			return none, err
+		}
+		to := filepath.Join(aside, p)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return none, errors.Join(err, f.Close())
+		}
+		if err := errors.Join(replaceFile(to, ".new", f), f.Close()); err != nil {
+			return none, err
+		}
+		any = true
+	}
+	if !any {
+		return none, nil
+	}
+	_, tree, _, err := depot.Push(ctx, aside, b.opt.Depot, depot.PushOptions{})
+	return tree, err
+}
+
+// overlay is mine with the files of another tree.
+func overlay(mine, other *depot.Tree) (*depot.Tree, bool) {
+	have, changed := byPath(mine), false
+	for _, e := range other.Entries {
+		if now := have[e.Path]; e.Mode.IsDir() || now != nil && sameFile(now, &e) || !parents(have, e.Path) {
+			continue
+		}
+		have[e.Path] = &e
+		changed = true
+	}
+	return sorted(have), changed
 }
 
 // mover says where a path of one folder lies in another, if it does.
@@ -194,11 +259,15 @@ func mergeTrees(base, result, mine *depot.Tree, place func(string) (string, bool
 		have[at] = &e
 		any = true
 	}
+	return sorted(have), any
+}
+
+func sorted(have map[string]*depot.Entry) *depot.Tree {
 	list := make([]depot.Entry, 0, len(have))
 	for _, p := range slices.Sorted(maps.Keys(have)) {
 		list = append(list, *have[p])
 	}
-	return &depot.Tree{Entries: list}, any
+	return &depot.Tree{Entries: list}
 }
 
 func byPath(t *depot.Tree) map[string]*depot.Entry {

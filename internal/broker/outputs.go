@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/jobfile"
 	"github.com/godwit-hpc/godwit/internal/joblog"
+	"github.com/godwit-hpc/godwit/internal/store"
 )
 
 // writeOutputs puts what a job wrote into the files that its user named. It is
@@ -20,7 +21,7 @@ func (b *Broker) writeOutputs(j *job) error {
 	if j.rec.Started == 0 || !j.rec.Named {
 		return nil
 	}
-	out, err := b.outputName(j, j.spec.Stdout), b.outputName(j, j.spec.Stderr)
+	out, err := outputName(&j.rec, j.spec, j.spec.Stdout), outputName(&j.rec, j.spec, j.spec.Stderr)
 	switch {
 	case j.spec.Merge || err == "":
 		return b.writeOutput(j, out, 1)
@@ -31,21 +32,21 @@ func (b *Broker) writeOutputs(j *job) error {
 }
 
 // outputName is the file of a pattern; "" if there is none.
-func (b *Broker) outputName(j *job, pattern string) string {
+func outputName(rec *store.Job, spec *jobfile.Job, pattern string) string {
 	if pattern == "" {
 		return ""
 	}
-	w := jobfile.Writer{Job: int64(j.rec.ID), Array: int64(j.rec.Parent), Index: j.rec.Index, Again: int(j.rec.Epoch) - 1,
-		Name: j.spec.Name, Host: j.rec.Cluster, User: j.rec.User, NoIndex: "4294967294"} // as Slurm has it
-	if j.spec.Manager.Kind == jobfile.GridEngine {
+	w := jobfile.Writer{Job: int64(rec.ID), Array: int64(rec.Parent), Index: rec.Index, Again: int(rec.Epoch) - 1,
+		Name: spec.Name, Host: rec.Cluster, User: rec.User, NoIndex: "4294967294"} // as Slurm has it
+	if spec.Manager.Kind == jobfile.GridEngine {
 		w.NoIndex = "undefined"
 	}
-	if len(j.rec.Hosts) > 0 {
-		w.Host = j.rec.Hosts[0]
+	if len(rec.Hosts) > 0 {
+		w.Host = rec.Hosts[0]
 	}
 	name := jobfile.OutputName(pattern, w)
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(j.spec.Workdir, name)
+		name = filepath.Join(spec.Workdir, name)
 	}
 	return name
 }
