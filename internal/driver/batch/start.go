@@ -72,7 +72,7 @@ func (d *Driver) start(ctx context.Context, id driver.ID, w *wire.Attempt) error
 func (d *Driver) furnish(ctx context.Context, w *wire.Attempt) (wire.Attempt, driver.Need) {
 	whole := *w
 	whole.Broker, whole.CPUs, whole.Cgroup = d.opt.Broker, nil, ""
-	need := d.complete(ctx, driver.Need{Procs: w.Procs, Memory: w.Spec.Memory, Time: d.limit(w.Spec.Time)})
+	need := d.complete(ctx, driver.Need{Procs: w.Procs, Nodes: w.Spec.Nodes, Memory: w.Spec.Memory, Time: d.limit(w.Spec.Time)})
 	whole.Limit = need.Time
 	if whole.Limit == 0 {
 		whole.Limit, _ = d.limits(ctx)

@@ -121,9 +121,9 @@ func cancelled(t *testing.T) {
 	mustStart(t, d, runs)
 	w.Until("the program to begin", func() bool { return w.Started(runs) == 1 })
 	outside(t, "scancel", "--user=alice", "--state=RUNNING", "--name="+jobName(t, d.Prefix(), runs))
-	w.Until("that to be heard", func() bool { return w.Told(runs, wire.Lost)+w.Told(runs, wire.Left) == 1 })
-	if w.Living(runs) > 0 || w.Started(runs) != 1 {
-		t.Errorf("%d live, it began %d times", w.Living(runs), w.Started(runs))
+	w.Until("that to be heard", func() bool { return w.Told(runs, wire.Lost)+w.Told(runs, wire.Left)+w.Told(runs, wire.Ended) > 0 })
+	if w.Living(runs) > 0 || w.Started(runs) != 1 || w.Told(runs, wire.Ended) > 0 {
+		t.Errorf("%d live, it began %d times; heard %+v", w.Living(runs), w.Started(runs), w.Heard(runs))
 	}
 }
 
@@ -170,7 +170,7 @@ func restarted(t *testing.T) {
 		a := add()
 		late.Go(func() { mustStart(t, d, a) })
 	}
-	d.Load(t.Context()) //nolint:errcheck // it may not know
+	_, _ = d.Load(t.Context()) // it may not know
 	time.Sleep(time.Second)
 	outside(t, "start")
 	late.Wait()

@@ -72,6 +72,9 @@ func (m *Manager) request(r *batch.Request) []string {
 	}
 	if r.Nodes > 0 {
 		args = append(args, "--nodes="+strconv.Itoa(r.Nodes))
+		if r.Nodes > 1 && r.Procs%r.Nodes == 0 { // evenly, also where hosts are large
+			args = append(args, "--ntasks-per-node="+strconv.Itoa(r.Procs/r.Nodes))
+		}
 	}
 	if r.Memory > 0 {
 		const mega = 1 << 20

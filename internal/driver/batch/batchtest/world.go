@@ -249,7 +249,7 @@ func (w *World) KillAgent(a *wire.Attempt) {
 		}
 		for {
 			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
-			if n > 0 || err != nil && err != unix.EINTR { //nolint:errorlint // the kernel's own
+			if n > 0 || err != nil && err != unix.EINTR {
 				return true
 			}
 		}
