@@ -33,6 +33,7 @@ type job struct {
 	quote     *history.Quote
 	question  map[string]any // what the last decision was about
 	over      bool           // terminal, and its results are home
+	kept      bool           // its description is stored
 
 	link *link // to the agent of the present attempt; nil if it is not there
 

@@ -117,7 +117,7 @@ func (b *Broker) ServeAgent(ctx context.Context, conn *wire.Conn) error {
 		if j.link == l {
 			j.link = nil
 		}
-		t.touch(j)
+		t.settle(j)
 	})
 	for {
 		m := new(wire.Message)

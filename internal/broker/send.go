@@ -43,7 +43,7 @@ func (b *Broker) carryOut(j *job, id uint64, c core.Command) {
 		}
 		b.tell(func(t *turn) {
 			t.sent(id)
-			t.touch(j)
+			t.settle(j)
 		})
 	})
 }

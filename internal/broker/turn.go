@@ -18,6 +18,8 @@ type turn struct {
 	batch   store.Batch
 	touched map[core.JobID]*job // whose records are to be written
 	then    []func()
+
+	looseEnds []*job // that may be forgotten now
 }
 
 // most is how many messages one transaction takes in: what is durable together
@@ -47,7 +49,11 @@ func (t *turn) commit(ctx context.Context) error {
 		if j.spec == nil {
 			continue // of a job that is over, whose last attempt is being released
 		}
-		t.batch.Jobs = append(t.batch.Jobs, j.rec)
+		rec := j.rec
+		if j.kept {
+			rec.Spec = nil // it is stored, and never changes
+		}
+		t.batch.Jobs = append(t.batch.Jobs, rec)
 	}
 	if t.needed() {
 		t.batch.First = b.nextEvent
@@ -59,10 +65,14 @@ func (t *turn) commit(ctx context.Context) error {
 	for _, f := range t.then {
 		f()
 	}
-	for id, j := range t.touched {
+	for _, j := range t.touched {
+		j.kept = true
 		j.changed()
+		t.looseEnds = append(t.looseEnds, j)
+	}
+	for _, j := range t.looseEnds {
 		if j.forgettable() {
-			delete(b.jobs, id)
+			delete(b.jobs, j.rec.ID)
 		}
 	}
 	return b.maybeSnapshot(ctx)
@@ -113,6 +123,10 @@ func (t *turn) after(f func()) { t.then = append(t.then, f) }
 
 // touch has the record of a job written.
 func (t *turn) touch(j *job) { t.touched[j.rec.ID] = j }
+
+// settle notes that something that was under way for a job is over, of which its
+// record says nothing.
+func (t *turn) settle(j *job) { t.looseEnds = append(t.looseEnds, j) }
 
 // step tells the engine something and takes down what it decided.
 func (t *turn) step(in *core.Input) {

@@ -5,38 +5,38 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/config"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
+	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 )
 
 // tool is a system of others that clusters are reached through.
 type tool struct {
 	check    string
-	driver   string         // of clusters that need it on this machine
-	commands []string       // all that are needed; the first is asked for its version
-	version  []string       // how
-	pattern  *regexp.Regexp // of the version in what it says
-	places   []string       // besides PATH
-	root     string         // of the configuration, if nobody names another
-	config   string         // how the settings name the configuration, without which it does not even tell its version
-	good     string         // for what it is needed
-	debian   string         // package that has it
+	driver   string             // of clusters that need it on this machine
+	commands []string           // all that are needed; the first is asked for its version
+	version  []string           // how
+	pattern  *lazyregexp.Regexp // of the version in what it says
+	places   []string           // besides PATH
+	root     string             // of the configuration, if nobody names another
+	config   string             // how the settings name the configuration, without which it does not even tell its version
+	good     string             // for what it is needed
+	debian   string             // package that has it
 }
 
 var tools = []tool{
 	{check: "Slurm", driver: config.Slurm, commands: []string{"sbatch", "squeue", "scancel", "sinfo"}, version: []string{"--version"},
-		pattern: regexp.MustCompile(`(?m)^slurm\S* (\d\S*)`), config: "env: {SLURM_CONF: /…/slurm.conf}",
+		pattern: lazyregexp.New(`(?m)^slurm\S* (\d\S*)`), config: "env: {SLURM_CONF: /…/slurm.conf}",
 		good: "clusters under Slurm on this machine (driver: slurm)", debian: "slurm-client"},
 	{check: "Grid Engine", driver: config.GridEngine, commands: []string{"qsub", "qstat", "qdel", "qhost"}, version: []string{"-help"},
-		pattern: regexp.MustCompile(`^[A-Z]\w* (\d[\w.]*)`), places: []string{"/usr/lib/gridengine"}, root: "/var/lib/gridengine",
+		pattern: lazyregexp.New(`^[A-Z]\w* (\d[\w.]*)`), places: []string{"/usr/lib/gridengine"}, root: "/var/lib/gridengine",
 		config: "env: {SGE_ROOT: /…, SGE_CELL: default}", good: "clusters under Grid Engine on this machine (driver: gridengine)", debian: "gridengine-client"},
-	{check: "ssh", commands: []string{"ssh"}, version: []string{"-V"}, pattern: regexp.MustCompile(`OpenSSH_([^\s,]+)`),
+	{check: "ssh", commands: []string{"ssh"}, version: []string{"-V"}, pattern: lazyregexp.New(`OpenSSH_([^\s,]+)`),
 		good: "clusters elsewhere (ssh: user@host)", debian: "openssh-client"},
-	{check: "MPI", commands: []string{"mpirun"}, version: []string{"--version"}, pattern: regexp.MustCompile(`(?:Open MPI\)|Version:?) (\d\S*)`),
+	{check: "MPI", commands: []string{"mpirun"}, version: []string{"--version"}, pattern: lazyregexp.New(`(?:Open MPI\)|Version:?) (\d\S*)`),
 		good: "programs that use MPI", debian: "openmpi-bin"},
 }
 
@@ -138,7 +138,7 @@ func (t *tool) ask(ctx context.Context, path string, env []string) (version, sai
 	cmd := exec.CommandContext(ctx, path, t.version...)
 	cmd.Env, cmd.WaitDelay = env, time.Second
 	out, _ := cmd.CombinedOutput() // some end their help with an error
-	if m := t.pattern.FindSubmatch(out); m != nil {
+	if m := t.pattern.Get().FindSubmatch(out); m != nil {
 		return string(m[1]), ""
 	}
 	text := strings.TrimSuffix(strings.TrimSpace(string(out)), "\nExiting.")
