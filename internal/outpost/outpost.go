@@ -14,6 +14,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ func Main() int {
 	for _, name := range []string{"SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_ORIGINAL_COMMAND"} {
 		_ = os.Unsetenv(name) // it is ours; jobs do not sit in a terminal
 	}
+	runtime.GOMAXPROCS(min(4, runtime.NumCPU())) // a login node is everybody's
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -175,7 +177,7 @@ func (p *post) open(ctx context.Context, leave func(), w *talk.Welcome) (err err
 	if err != nil {
 		return err
 	}
-	p.driver, w.Notes = d, d.Notes()
+	p.driver = d
 	p.survey = surveyor{settings: &settings, driver: d, place: p.place, host: w.Host, log: p.Log}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -88,7 +89,13 @@ func (s *surveyor) add(v *driver.Survey, k *kind) {
 	if v.Methods == nil {
 		v.Methods, guessed = k.methods, true
 	}
-	v.Notes = append(append([]string(nil), v.Notes...), k.notes...)
+	notes := append([]string(nil), v.Notes...)
+	for _, n := range slices.Concat(s.driver.Notes(), k.notes) {
+		if !slices.Contains(notes, n) {
+			notes = append(notes, n)
+		}
+	}
+	v.Notes = notes
 	if guessed && s.settings.Kind != localKind {
 		v.Notes = append(v.Notes, fmt.Sprintf("speed, processor features and checkpoint methods are those of %s, from where jobs are submitted; "+
 			"the hosts that run them may differ", s.host))

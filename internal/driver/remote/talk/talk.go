@@ -59,12 +59,11 @@ func Word(s string) bool {
 
 // Welcome is the answer to Hello.
 type Welcome struct {
-	Protocol int      `json:"protocol"`
-	Error    string   `json:"error,omitempty"` // it cannot be done; the connection ends
-	Host     string   `json:"host,omitempty"`
-	PID      int      `json:"pid,omitempty"`
-	Dir      string   `json:"dir,omitempty"` // as it was resolved
-	Notes    []string `json:"notes,omitempty"`
+	Protocol int    `json:"protocol"`
+	Error    string `json:"error,omitempty"` // it cannot be done; the connection ends
+	Host     string `json:"host,omitempty"`
+	PID      int    `json:"pid,omitempty"`
+	Dir      string `json:"dir,omitempty"` // as it was resolved
 }
 
 // What is asked for.
