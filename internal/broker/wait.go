@@ -25,7 +25,7 @@ const enoughWaits = 5
 // that is known: the manager's own forecast, else what others of ours waited.
 func (b *Broker) queueWait(ctx context.Context, c *cluster, spec *jobfile.Job) (predict.Dist, string) {
 	if e, ok := c.Driver.(driver.Estimator); ok {
-		w, err := e.Wait(ctx, driver.Need{Procs: max(1, spec.Min), Memory: spec.Memory, Time: spec.Time})
+		w, err := e.Wait(ctx, driver.Need{Procs: max(1, spec.Min), Nodes: spec.Nodes, Memory: spec.Memory, Time: spec.Time})
 		if err == nil && w.Known {
 			return predict.LogNormal(max(promptly, w.Seconds), forecastSpread), w.Why
 		}

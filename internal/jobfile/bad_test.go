@@ -82,7 +82,7 @@ var bad = []struct{ text, want string }{
 // tooEarly are files that ask for what nobody carries out yet.
 var tooEarly = []struct{ text, want string }{
 	{"run: true\nkind: malleable\nprocs: 2-4", `job.yaml:2: kind "malleable": not supported yet, only rigid and moldable: running jobs are resized later`},
-	{"run: true\nnum_nodes: 2", `job.yaml:2: num_nodes "2": not supported yet, only 1: jobs that run on several hosts at once come later`},
+	{"run: true\nnum_nodes: 3\nprocs: 2", `job.yaml:2: num_nodes "3": not more hosts than processors (procs), 2`},
 	{"run: true\ninputs: [leeds:/data/engine.db]", `job.yaml:2: inputs[0] "leeds:/data/engine.db": not supported yet: files at other sites come later; a file with such a name here is ./leeds:/data/engine.db`},
 	{"run: true\ninputs: [s3://b/x]", `job.yaml:2: inputs[0] "s3://b/x": not supported yet: files at other sites come later; a file with such a name here is ./s3://b/x`},
 	{"run: true\nrequirements: host.arch == \"amd64\"", "job.yaml:2: requirements: not supported yet: choosing hosts by an expression comes later; on names the clusters that will do"},

@@ -133,15 +133,14 @@ func shell(line string) []string { return []string{"sh", "-c", line} }
 
 // size settles on processors: procs, or num_nodes × resources.cpus.
 func (d *draft) size() error {
-	if d.nodes > 1 {
-		return d.fail("num_nodes", fmt.Sprint(d.nodes), "not supported yet, only 1: jobs that run on several hosts at once come later")
-	}
 	if d.procs == (span{}) {
 		n := max(1, d.nodes) * max(1, d.cpus)
 		d.procs = span{n, n}
 	}
-	d.Min, d.Max = d.procs.min, d.procs.max
+	d.Min, d.Max, d.Nodes = d.procs.min, d.procs.max, max(d.Nodes, d.nodes)
 	switch {
+	case d.Nodes > d.Min:
+		return d.fail("num_nodes", fmt.Sprint(d.Nodes), fmt.Sprintf("not more hosts than processors (procs), %d", d.Min))
 	case !d.has("kind") && d.Min < d.Max:
 		d.Kind = core.Moldable
 	case d.Kind == core.Rigid && d.Min < d.Max:

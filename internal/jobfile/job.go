@@ -30,6 +30,11 @@ type Job struct {
 	Max  int       `json:"max"`
 	Kind core.Kind `json:"kind"`
 
+	// Nodes is how many hosts it is to be spread over; 0: one if one is large
+	// enough. Clusters of a single host run what a script for a batch system spreads,
+	// and refuse other jobs.
+	Nodes int `json:"nodes,omitempty"`
+
 	Memory    int64         `json:"memory,omitempty"` // bytes on each host
 	Time      time.Duration `json:"time,omitempty"`   // killed after this much wall time; 0: never
 	Processes int           `json:"processes,omitempty"`
@@ -83,7 +88,6 @@ type Manager struct {
 	// by the names that the manager gives them, without hyphens.
 	Options map[string][]string `json:"options,omitempty"`
 	Threads int                 `json:"threads,omitempty"` // processors of each of its processes; 0: it does not say
-	Nodes   int                 `json:"nodes,omitempty"`   // hosts it wants to be spread over; 0: it does not say
 	PerNode int                 `json:"perNode,omitempty"` // processes on each of them; 0: it does not say
 }
 
@@ -140,6 +144,8 @@ func (j *Job) Check() error {
 		return bad("argv", strings.Join(j.Argv, " "), "a command")
 	case j.Min < 1 || j.Max < j.Min:
 		return bad("procs", fmt.Sprintf("%d-%d", j.Min, j.Max), "at least one processor, and not more at least than at most")
+	case j.Nodes < 0 || j.Nodes > j.Min:
+		return bad("num_nodes", j.Nodes, "not more hosts than processors")
 	case !a.sound():
 		return bad("array", fmt.Sprintf("%d-%d:%d %s", a.First, a.Last, a.Step, a.List), fmt.Sprintf("at most %d indices", maxArray))
 	case j.Stdout+j.Stderr != "" && !filepath.IsAbs(j.Workdir):

@@ -276,7 +276,7 @@ func (s *jobSpec) finish(name string) error {
 	}
 	threads := max(1, s.cores)
 	s.draft.procs = span{processes * threads, processes * threads}
-	s.Manager.Threads, s.Manager.Nodes, s.Manager.PerNode = s.cores, s.nodes, s.perNode
+	s.Manager.Threads, s.Nodes, s.Manager.PerNode = s.cores, min(s.nodes, processes*threads), s.perNode
 	s.listed = append([]string{s.executable}, s.arguments...)
 	switch s.launcher {
 	case "mpirun", "srun":

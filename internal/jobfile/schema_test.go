@@ -142,7 +142,7 @@ func TestWhatTheParserAcceptsTheSchemaAccepts(t *testing.T) {
 		"name": {"x", "7", "true", "a.b"}, "setup": {"make", "7"}, "workdir": {".", "1"}, "inputs": {"[job.yaml]", "job.yaml"},
 		"outputs": {"[a, 'b*']", "a", "[]"}, "envs": {"{A: 1, B: x, C: true, D: ''}", "{}"},
 		"deadline": {"5m", "90", "1.5", "2026-03-02T12:00:00Z", "2026-03-02 12:00", "2026-03-02"}, "estimate": {"5m", "90", "0.5"},
-		"procs": {"4", "'4'", "2-4", "{max: 3}", "{min: 2, max: 3}", "1e3"}, "kind": {"rigid", "moldable"}, "num_nodes": {"1", "'1'"},
+		"procs": {"4", "'4'", "2-4", "{max: 3}", "{min: 2, max: 3}", "1e3"}, "kind": {"rigid", "moldable"}, "num_nodes": {"1", "'1'", "2"},
 		"resources": {"{}", "{memory: 2+, cpus: 4+}", "{memory: 0.5, cpus: 2, time: 60, processes: '9'}", "{cloud: aws, ports: [1], accelerators: {H100: 8}}"},
 		"on":        {"a", "[a, b]", "[]"}, "array": {"1-10", "7", "1-10:3%2", "'1,5'"}, "after": {"prep", "12", "[12, prep]", "'afterany:3'", "[]", "[singleton]"}, "retry": {"{max: 0}", "{max: '2'}", "{max: 3, on: [node_fail]}", "{on: preempted}", "{}"},
 		"checkpoint": {"auto", "{method: restart}", "{every: 60}", "{every: auto}", "{every: never}", "{signal: USR1, files: x}", "{method: exit85, files: [a], restart: [x, 1]}", "{}"},
