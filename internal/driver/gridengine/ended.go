@@ -19,9 +19,14 @@ func (m *Manager) Ended(ctx context.Context, ids []string) (map[string]batch.End
 	ends, wanted := map[string]batch.Ending{}, map[string]bool{}
 	m.mu.Lock()
 	for _, id := range ids {
-		if reason, ok := m.broken[id]; ok {
+		reason, broken := m.broken[id]
+		host, silent := m.silence.jobs[id]
+		switch {
+		case broken:
 			ends[id] = batch.Ending{How: "could not be started: " + reason}
-		} else if jobNumber.MatchString(id) {
+		case silent:
+			ends[id] = batch.Ending{How: "its host " + host + " does not answer"}
+		case jobNumber.MatchString(id):
 			wanted[id] = true
 		}
 	}

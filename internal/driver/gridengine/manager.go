@@ -49,6 +49,7 @@ type Manager struct {
 	sought  map[string]time.Time // when it was first asked how a job ended of which nothing is written down
 	flush   time.Duration        // after which that is written down; 0: not known
 	reasons reasons
+	silence silence
 }
 
 var _ batch.Manager = (*Manager)(nil)

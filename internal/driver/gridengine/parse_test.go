@@ -51,13 +51,13 @@ func TestAJobOfSeveralHostsIsOneJob(t *testing.T) {
 	s, err := parseStatus([]byte(`<job_info><queue_info>
 <job_list state="running"><JB_job_number>3</JB_job_number><JB_name>a-1</JB_name><JB_owner>u</JB_owner><state>r</state><queue_name>all.q@n1</queue_name></job_list>
 <job_list state="running"><JB_job_number>3</JB_job_number><JB_name>a-1</JB_name><JB_owner>u</JB_owner><state>r</state><queue_name>all.q@n2</queue_name></job_list>
-<job_list state="running"><JB_job_number>3</JB_job_number><JB_name>a-1</JB_name><JB_owner>u</JB_owner><state>r</state><queue_name>all.q@n2</queue_name></job_list>
+<job_list state="running"><JB_job_number>3</JB_job_number><JB_name>a-1</JB_name><JB_owner>u</JB_owner><state>r</state><queue_name>all.q@n2</queue_name><master>MASTER</master></job_list>
 </queue_info></job_info>`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	list, _ := entries(s, "u", "a-")
-	if len(list) != 1 || !slices.Equal(list[0].Hosts, []string{"n1", "n2"}) {
+	if len(list) != 1 || !slices.Equal(list[0].Hosts, []string{"n2", "n1"}) {
 		t.Errorf("%+v", list)
 	}
 }

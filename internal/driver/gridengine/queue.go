@@ -25,6 +25,7 @@ type job struct {
 	State     string `xml:"state"`
 	Start     string `xml:"JAT_start_time"`
 	QueueName string `xml:"queue_name"` // queue@host
+	Master    string `xml:"master"`     // MASTER where the script runs
 	Slots     int    `xml:"slots"`
 }
 
@@ -138,7 +139,15 @@ func entries(s *status, user, prefix string) (list []batch.Entry, failed []strin
 				failed = append(failed, id)
 			}
 		}
-		if host := hostOf(j.QueueName); host != "" && !slices.Contains(e.Hosts, host) {
+		host := hostOf(j.QueueName)
+		switch i := slices.Index(e.Hosts, host); {
+		case host == "":
+		case strings.TrimSpace(j.Master) == "MASTER": // comes first
+			if i >= 0 {
+				e.Hosts = slices.Delete(e.Hosts, i, i+1)
+			}
+			e.Hosts = slices.Insert(e.Hosts, 0, host)
+		case i < 0:
 			e.Hosts = append(e.Hosts, host)
 		}
 	}
@@ -151,8 +160,8 @@ func entries(s *status, user, prefix string) (list []batch.Entry, failed []strin
 	return list, failed
 }
 
-// Queue lists our jobs. Those in error are taken away and count as gone: Ended
-// knows why.
+// Queue lists our jobs. Those in error are taken away, those on hosts that are
+// silent left out, so that both count as gone: Ended knows why.
 func (m *Manager) Queue(ctx context.Context, prefix string) ([]batch.Entry, error) {
 	out, err := m.cmd.run(ctx, "qstat", "-xml", "-r", "-g", "t", "-s", "a", "-u", m.user)
 	if err != nil {
@@ -166,6 +175,7 @@ func (m *Manager) Queue(ctx context.Context, prefix string) ([]batch.Entry, erro
 	if err := m.takeAway(ctx, failed); err != nil {
 		return nil, err
 	}
+	list = m.withoutSilent(ctx, list)
 	m.remember(list)
 	m.explain(ctx, list)
 	return list, nil
