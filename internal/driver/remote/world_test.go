@@ -257,19 +257,20 @@ func (w *world) Deaf(deaf bool) { w.broker.Deaf(deaf) }
 
 func (w *world) KillAgent(a *wire.Attempt) {
 	w.t.Helper()
-	lock := filepath.Join(w.place(), "attempts", fmt.Sprintf("%d.%d", a.Job, a.Epoch), "lock")
-	eventually(w.t, "an agent to kill", func() bool {
-		data, err := os.ReadFile(lock)
-		pid, _ := strconv.Atoi(strings.TrimSpace(string(data)))
-		if err != nil || pid <= 1 || !lives(pid) {
-			return false
-		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			return false
-		}
-		eventually(w.t, "the agent to be dead", func() bool { return !lives(pid) })
-		return true
-	})
+	eventually(w.t, "an agent to kill", func() bool { return w.KillAgentIfAny(a) })
+}
+
+// KillAgentIfAny says whether there was one to kill.
+func (w *world) KillAgentIfAny(a *wire.Attempt) bool {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.place(), "attempts", fmt.Sprintf("%d.%d", a.Job, a.Epoch), "lock"))
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(data)))
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || pid <= 1 || !lives(pid) || !strings.Contains(string(line), "\x00agent\x00"+w.place()) || syscall.Kill(pid, syscall.SIGKILL) != nil {
+		return false
+	}
+	eventually(w.t, "the agent to be dead", func() bool { return !lives(pid) })
+	return true
 }
 
 func idOf(a *wire.Attempt) driver.ID { return driver.ID{Job: a.Job, Epoch: a.Epoch} }
