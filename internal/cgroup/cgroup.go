@@ -82,7 +82,11 @@ func Create(name string, l Limits) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.create(name, l)
+	g, err := h.create(name, l)
+	if err != nil {
+		forgetHost() // something may have changed
+	}
+	return g, err
 }
 
 func (h *host) create(name string, l Limits) (*Group, error) {
@@ -113,6 +117,15 @@ func (h *host) create(name string, l Limits) (*Group, error) {
 // Has reports whether a controller is at work in the group.
 func (g *Group) Has(controller string) bool {
 	return slices.ContainsFunc(g.folders, func(f folder) bool { return slices.Contains(f.has, controller) })
+}
+
+// Alone is the group's folder if it has just one, of version 2: there a process
+// can be started, and need not be moved.
+func (g *Group) Alone() (path string, ok bool) {
+	if len(g.folders) != 1 || !g.folders[0].v2 {
+		return "", false
+	}
+	return g.folders[0].path, true
 }
 
 // String is the group's folders, for Open in another process. No two groups

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // host is what a process can know of the cgroups it lives among.
@@ -23,13 +24,41 @@ type place struct {
 	has  []string // controllers that a group made here has
 }
 
-// thisHost reads where this process stands.
+// lastSeen is where this process stood when it was last looked at.
+var lastSeen struct {
+	sync.Mutex
+	own  []byte // what the kernel said of it
+	host *host
+}
+
+// thisHost is where this process stands. What is mounted is read again only when
+// it stands somewhere else: attempts come by the hundred each second.
 func thisHost() (*host, error) {
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil, fmt.Errorf("looking for cgroups: %w", err)
 	}
-	own, err := os.ReadFile("/proc/self/cgroup")
+	lastSeen.Lock()
+	defer lastSeen.Unlock()
+	if lastSeen.host == nil || !bytes.Equal(own, lastSeen.own) {
+		h, err := readHost(own)
+		if err != nil {
+			return nil, err
+		}
+		lastSeen.own, lastSeen.host = own, h
+	}
+	return lastSeen.host, nil
+}
+
+// forgetHost has everything read again.
+func forgetHost() {
+	lastSeen.Lock()
+	lastSeen.host = nil
+	lastSeen.Unlock()
+}
+
+func readHost(own []byte) (*host, error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, fmt.Errorf("looking for cgroups: %w", err)
 	}

@@ -154,12 +154,23 @@ func (p *Process) fork(s *Spec, path string, null *os.File) error {
 		Files: []uintptr{fd(s.Stdin), fd(s.Stdout), fd(s.Stderr)},
 		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	}
-	hold := s.Limits != checkpoint.Limits{} || s.Cgroup != nil
-	attr.Sys.Ptrace = hold
+	limited := s.Limits != checkpoint.Limits{}
+	inside := openInside(s.Cgroup)
+	if inside >= 0 {
+		defer closeFD(inside)
+	}
+	hold := limited || s.Cgroup != nil && inside < 0
+	attr.Sys.Ptrace, attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = hold, inside >= 0, inside
 	forking.RLock()
 	defer forking.RUnlock()
 	argv := s.Argv
 	pid, err := forkExec(path, argv, attr)
+	if err != nil && inside >= 0 && !errors.Is(err, syscall.ENOEXEC) {
+		// Perhaps nobody may be started inside. Then it is moved there.
+		hold = true
+		attr.Sys.Ptrace, attr.Sys.UseCgroupFD = true, false
+		pid, err = forkExec(path, argv, attr)
+	}
 	if errors.Is(err, syscall.EPERM) && hold {
 		// Perhaps nobody may trace here. Then the limits come a moment late.
 		attr.Sys.Ptrace = false
@@ -180,6 +191,23 @@ func (p *Process) fork(s *Spec, path string, null *os.File) error {
 		return p.release(s, attr.Sys.Ptrace)
 	}
 	return nil
+}
+
+// openInside opens the folder of a group in which a process can be started, which
+// costs less than moving it there; -1 if there is none.
+func openInside(g *cgroup.Group) int {
+	if g == nil {
+		return -1
+	}
+	path, ok := g.Alone()
+	if !ok {
+		return -1
+	}
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1
+	}
+	return fd
 }
 
 // forkExec starts a program. One that was written a moment ago may still be

@@ -217,7 +217,14 @@ func TestAnOrdinaryUserHasALimitOfProcesses(t *testing.T) {
 }
 
 func TestAProgramIsInItsCgroupFromTheFirstInstruction(t *testing.T) {
-	g, err := cgroup.Create(fmt.Sprintf("proctree-%d", os.Getpid()), cgroup.Limits{})
+	t.Run("Started", func(t *testing.T) { inItsCgroup(t, cgroup.Limits{}) })
+	if cgroup.Available().Pids {
+		t.Run("Moved", func(t *testing.T) { inItsCgroup(t, cgroup.Limits{Pids: 1000}) })
+	}
+}
+
+func inItsCgroup(t *testing.T, l cgroup.Limits) {
+	g, err := cgroup.Create(fmt.Sprintf("proctree-%d", os.Getpid()), l)
 	if err != nil {
 		if os.Getuid() != 0 {
 			return // an ordinary user may not have any
