@@ -96,6 +96,7 @@ type attempt struct {
 	watched   bool               // while its end may be news
 	after     uint64             // an answer of the manager up to this number may not know the job
 	missing   int                // answers in a row that do not have it
+	hopeless  int                // answers in a row that say that it will never begin
 	entry     *Entry             // as it was seen last
 }
 

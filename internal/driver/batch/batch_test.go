@@ -385,6 +385,17 @@ func TestWhatTheManagerLostIsReportedWithItsWords(t *testing.T) {
 	}
 }
 
+func TestAJobThatWouldWaitForEverIsGivenUp(t *testing.T) {
+	w, p := newWorld(t, func(o *batch.Options) { o.Poll = 10 * time.Millisecond })
+	p.hold, p.hopeless = true, true
+	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
+	mustStart(t, d, a)
+	w.Until("the loss to be heard", func() bool { return w.Told(a, wire.Lost) == 1 })
+	if m := w.Heard(a); m[len(m)-1].Why != "the cluster would never begin job 100: Resources" || !p.jobs[0].gone || p.called("queue") < 12 {
+		t.Errorf("%+v after %d answers", m, p.called("queue"))
+	}
+}
+
 // Slurm takes a host for dead whose daemon was killed; what runs there runs on.
 func TestAnAttemptWhoseAgentLivesIsAliveWhateverTheManagerSays(t *testing.T) {
 	w, p := newWorld(t, func(o *batch.Options) { o.Poll = 20 * time.Millisecond })

@@ -28,7 +28,7 @@ type pretender struct {
 	after          func(n int) error // its answer is lost
 	queue          func(n int) error
 	ended          func(n int) error
-	hold           bool          // jobs wait
+	hold, hopeless bool          // jobs wait, for ever
 	slow           time.Duration // a submission takes
 	usual, longest time.Duration // that a job may run
 	atOnce         int           // submissions under way
@@ -158,7 +158,7 @@ func (p *pretender) Queue(_ context.Context, prefix string) ([]batch.Entry, erro
 		}
 		e := batch.Entry{ID: j.id, Name: j.Name, State: batch.Running}
 		if j.cmd == nil {
-			e.State, e.Why = batch.Pending, "Resources"
+			e.State, e.Why, e.Hopeless = batch.Pending, "Resources", p.hopeless
 		}
 		list = append(list, e)
 	}

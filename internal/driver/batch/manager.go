@@ -73,6 +73,9 @@ type Entry struct {
 	Why   string    // it waits, in the manager's words
 	Hosts []string  // where it runs
 	Start time.Time // when it began, or is expected to; zero: not known
+	// Hopeless says that it will not begin unless somebody changes the cluster or
+	// the job.
+	Hopeless bool
 }
 
 // Ending is how a job ended.

@@ -74,7 +74,7 @@ const goneAfter = 2
 
 // compare sees to the attempts that an answer does not have.
 func (d *Driver) compare(l *look) {
-	var absent, gone []*attempt
+	var absent, gone, hopeless []*attempt
 	d.mu.Lock()
 	for _, a := range d.attempts {
 		if !a.watched || l.number <= a.after {
@@ -91,6 +91,12 @@ func (d *Driver) compare(l *look) {
 			if a.job == "" {
 				a.job = a.entry.ID
 			}
+			if a.hopeless++; !a.entry.Hopeless {
+				a.hopeless = 0
+			}
+			if a.hopeless >= hopelessAfter {
+				hopeless = append(hopeless, a)
+			}
 			continue
 		}
 		a.missing++
@@ -105,7 +111,38 @@ func (d *Driver) compare(l *look) {
 		d.isTold(a)
 	}
 	d.settle(gone)
+	for _, a := range hopeless {
+		d.giveUp(a)
+	}
 	d.endStrays(l)
+}
+
+// hopelessAfter is how many answers in a row must say that a job will never begin
+// until it is given up: the manager may just be coming up.
+const hopelessAfter = 12
+
+// giveUp ends a job that would wait for ever: the attempt may go elsewhere.
+func (d *Driver) giveUp(a *attempt) {
+	if !a.mu.TryLock() {
+		return // something is done about it
+	}
+	defer a.mu.Unlock()
+	if a.released || hasRun(a.dir) {
+		return
+	}
+	d.mu.Lock()
+	job, why := a.entry.ID, a.entry.Why
+	d.mu.Unlock()
+	why = oneLine("the cluster would never begin job " + job + ": " + why)
+	d.log.Warn("an attempt is given up", "job", a.id.Job, "epoch", a.id.Epoch, "why", why)
+	// In this order: if it begins after all, its agent tells the same.
+	err := attemptdir.Replace(a.dir, attemptdir.LostFile, []byte(why+"\n"))
+	if err == nil {
+		err = d.cancelJobs(d.ctx, []string{job})
+	}
+	if err != nil {
+		d.log.Error("an attempt cannot be given up", "job", a.id.Job, "epoch", a.id.Epoch, "err", err)
+	}
 }
 
 // endStrays ends jobs of attempts that were released: a submission whose answer

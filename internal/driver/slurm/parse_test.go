@@ -47,6 +47,17 @@ func TestTheQueueIsRead(t *testing.T) {
 	if len(got) != 11 {
 		t.Errorf("%d of ours: %+v", len(got), got)
 	}
+	for i := range got {
+		if got[i].Hopeless != (got[i].Why == "DependencyNeverSatisfied") {
+			t.Errorf("%+v", got[i])
+		}
+	}
+	for reason, want := range map[string]bool{"AssocMaxCpuPerJobLimit": true, "QOSMaxNodePerJobLimit": true, "QOSMaxCpuPerUserLimit": false, "Priority": false,
+		"JobHeldUser": false, "PartitionTimeLimit": true, "MaxMemPerLimit": false} {
+		if isHopeless(reason) != want {
+			t.Errorf("%s is hopeless: %v", reason, !want)
+		}
+	}
 	other := parseQueue(recorded(t, "queue-22.05.txt"), "gw|x")
 	if len(other) != 2 || other[0].Name != "gw|x y" || !slices.Equal(other[0].Hosts, []string{"n2", "n3"}) {
 		t.Errorf("%+v", other)

@@ -49,7 +49,7 @@ func parseQueue(out, prefix string) []batch.Entry {
 		}
 		e := batch.Entry{ID: f[0], Name: strings.TrimRight(f[5], " "), State: state, Hosts: expand(f[3]), Start: parseTime(f[2])}
 		if waits && f[4] != "None" {
-			e.Why = f[4]
+			e.Why, e.Hopeless = f[4], state == batch.Pending && isHopeless(f[4])
 		}
 		list = append(list, e)
 	}
@@ -87,6 +87,18 @@ func isOver(s string) bool {
 		return true
 	}
 	return false
+}
+
+// isHopeless says that a job which waits for this reason waits until somebody
+// changes the job or the cluster.
+func isHopeless(reason string) bool {
+	switch reason {
+	case "PartitionConfig", "PartitionNodeLimit", "PartitionTimeLimit", "BadConstraints", "InvalidAccount", "InvalidQOS",
+		"AccountNotAllowed", "QOSNotAllowed", "DependencyNeverSatisfied", "ReservationDeleted":
+		return true
+	}
+	// AssocMaxCpuPerJobLimit and the like: of one job, not of all that run now.
+	return strings.Contains(reason, "Max") && (strings.HasSuffix(reason, "PerJobLimit") || strings.HasSuffix(reason, "PerJob"))
 }
 
 // parseTime reads a time of Slurm, in UTC as we ask for it; zero if it is none.

@@ -3,6 +3,7 @@ package slurm_test
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -31,6 +32,8 @@ func TestOnARealSlurm(t *testing.T) {
 	t.Run("WhatUsersWriteArrivesVerbatim", func(t *testing.T) { batchtest.Verbatim(t, newWorld(t, slurm.Options{}, nil)) })
 	t.Run("TheClusterIsSurveyed", surveyed)
 	t.Run("ARefusalIsToldInSlurmsWords", refused)
+	t.Run("WhatWouldWaitForEverIsGivenUp", hopeless)
+	t.Run("ASubmissionWhoseAnswerIsLostIsNotRepeated", answerLost)
 	t.Run("AJobThatAnAdministratorCancelsIsReported", cancelled)
 	t.Run("AControllerThatIsRestartedLosesNothing", restarted)
 	t.Run("ATimeLimitIsKept", limited)
@@ -102,6 +105,48 @@ func refused(t *testing.T) {
 		if err := w.OpenBatch().Start(t.Context(), a); !errors.Is(err, driver.ErrRefused) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
+	}
+}
+
+// Slurm takes jobs that are too large for it, and lets them wait.
+func hopeless(t *testing.T) {
+	w := newWorld(t, slurm.Options{}, nil)
+	a := w.Attempt(drivertest.Ends)
+	a.Procs = 100
+	mustStart(t, w.OpenBatch(), a)
+	w.Until("the loss to be heard", func() bool { return w.Told(a, wire.Lost) == 1 })
+	if m := w.Heard(a); !strings.Contains(m[len(m)-1].Why, ": PartitionConfig") || w.Started(a) != 0 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// As if the controller had been too busy to answer, after it had taken the job.
+func answerLost(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"squeue", "scancel", "scontrol", "sinfo", "sacct"} {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(dir, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	path, err := exec.LookPath("sbatch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\n" + path + ` "$@" >> ` + dir + "/taken\necho 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(dir, "sbatch"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, slurm.Options{Commands: dir}, nil)
+	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
+	mustStart(t, d, a)
+	w.Until("the end to be heard", func() bool { return w.Told(a, wire.Ended) == 1 })
+	taken, err := os.ReadFile(filepath.Join(dir, "taken"))
+	if n := len(strings.Fields(string(taken))); n != 1 || err != nil || w.Started(a) != 1 {
+		t.Errorf("%d jobs, %v; it began %d times", n, err, w.Started(a))
 	}
 }
 

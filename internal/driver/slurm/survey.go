@@ -126,6 +126,9 @@ func (m *Manager) partitionsNow(ctx context.Context) ([]partition, error) {
 	}
 	a, err := m.run(ctx, command{name: "sinfo", args: []string{"--noheader", "--format=%P|%L|%l"}, limit: toSurvey})
 	if err != nil {
+		if list != nil {
+			return list, nil // they hardly ever change
+		}
 		return nil, judge(a, err)
 	}
 	list = parsePartitions(a.out)
