@@ -18,6 +18,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
 	"github.com/godwit-hpc/godwit/internal/gate"
+	"github.com/godwit-hpc/godwit/internal/site"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -188,6 +189,32 @@ func TestABrokerThatSaysNothingOrNonsense(t *testing.T) {
 			}
 		}
 		_ = b.leave()
+	}
+}
+
+// managed is a driver of a cluster whose manager knows its hosts.
+type managed struct {
+	site.Driver
+	survey driver.Survey
+}
+
+func (m *managed) Survey(context.Context) (*driver.Survey, error) { return &m.survey, nil }
+func (m *managed) Notes() []string                                { return []string{"a note"} }
+
+func TestWhatAManagerDoesNotKnowIsTakenFromThisMachineAndThatIsSaid(t *testing.T) {
+	m := &managed{survey: driver.Survey{Manager: "Abacus 1", Hosts: []driver.Host{{Name: "n1", Procs: 8}, {Name: "n2", Procs: 8, Speed: 3}}}}
+	s := &surveyor{settings: &driver.Settings{Kind: "abacus"}, driver: m, host: "login", known: &kind{speed: 2, methods: []string{"restart"}, features: []string{"avx"}}}
+	for range 2 { // what the driver keeps is not changed
+		v, err := s.ask(t.Context())
+		if err != nil || v.Procs() != 16 || v.Hosts[0].Speed != 2 || v.Hosts[1].Speed != 3 || len(v.Methods) != 1 || len(v.CPUFeatures) != 1 ||
+			len(v.Notes) != 2 || !strings.Contains(v.Notes[1], "login") {
+			t.Errorf("%+v %v", v, err)
+		}
+	}
+	m.survey.Methods, m.survey.CPUFeatures = []string{"signal"}, []string{}
+	m.survey.Hosts[0].Speed = 1
+	if v, err := s.ask(t.Context()); err != nil || len(v.Notes) != 1 || v.Methods[0] != "signal" {
+		t.Errorf("%+v %v", v, err)
 	}
 }
 

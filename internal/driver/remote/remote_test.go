@@ -30,6 +30,7 @@ func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
 		cut  func(*world)
 	}{
 		{"TheConnection", func(w *world) { w.sshd.Cut() }},
+		{"TheClient", func(w *world) { killAll(w.clients(), syscall.SIGKILL) }},
 		{"TheOutpost", func(w *world) { killAll(w.outposts(), syscall.SIGKILL) }},
 		{"TheNetworkUnnoticed", func(w *world) { w.sshd.Freeze() }},
 		{"TheOutpostUnnoticed", func(w *world) { killAll(w.outposts(), syscall.SIGSTOP) }},

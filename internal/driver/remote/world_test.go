@@ -122,6 +122,9 @@ func (w *world) cleanUp() {
 			w.t.Errorf("%d processes of job %d live on", n, a.Job)
 		}
 	}
+	if left := w.clients(); len(left) > 0 {
+		w.t.Errorf("processes %v of ssh are left", left)
+	}
 	eventually(w.t, "the outpost to be gone", func() bool { return len(w.outposts()) == 0 })
 }
 
@@ -138,6 +141,22 @@ func (w *world) outposts() []int {
 		return nil
 	}
 	return []int{n}
+}
+
+// clients are the processes of ssh that we started for our place.
+func (w *world) clients() []int {
+	var list []int
+	files, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		for _, word := range strings.Fields(string(text)) {
+			line, _ := os.ReadFile("/proc/" + word + "/cmdline")
+			if pid, err := strconv.Atoi(word); err == nil && strings.HasPrefix(string(line), "ssh\x00") && strings.Contains(string(line), w.opt.Settings.Dir) {
+				list = append(list, pid)
+			}
+		}
+	}
+	return list
 }
 
 // open gives a driver that is connected.
