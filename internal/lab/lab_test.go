@@ -22,12 +22,17 @@ func TestMain(m *testing.M) {
 // bed makes a lab that is gone after the test.
 func bed(t *testing.T, plan string) *Lab {
 	t.Helper()
-	needRoot(t)
-	t.Setenv("GODWIT_LABS", labsFolder(t))
 	p, err := Read("plan.yaml", []byte(plan))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return bedOf(t, p)
+}
+
+func bedOf(t *testing.T, p *Plan) *Lab {
+	t.Helper()
+	needRoot(t)
+	t.Setenv("GODWIT_LABS", labsFolder(t))
 	p.Name = labName(t)
 	t.Cleanup(func() {
 		if err := Down(context.Background(), p.Name); err != nil {
