@@ -201,21 +201,26 @@ func (t *turn) members(key awaitedKey, f func(rec *store.Job, over bool)) error 
 		f(rec, true)
 		return nil
 	}
-	stored, err := t.b.opt.Store.Jobs(t.b.ctx, store.Filter{Parent: key.id})
-	if err != nil {
-		return err
+	left := -1                   // of its jobs, to be found elsewhere; -1: nobody knows
+	for _, j := range t.b.jobs { // counted, in whatever order
+		if live(j) && j.rec.Parent == key.id {
+			if left < 0 {
+				left = j.spec.Array.Len()
+			}
+			left--
+			f(&j.rec, j.over)
+		}
 	}
+	if left == 0 {
+		return nil
+	}
+	stored, err := t.b.opt.Store.Jobs(t.b.ctx, store.Filter{Parent: key.id})
 	for i := range stored {
 		if !live(t.b.jobs[stored[i].ID]) {
 			f(&stored[i], true)
 		}
 	}
-	for _, j := range t.b.jobs { // counted, in whatever order
-		if live(j) && j.rec.Parent == key.id {
-			f(&j.rec, j.over)
-		}
-	}
-	return nil
+	return err
 }
 
 // await puts a job among those who wait for others.

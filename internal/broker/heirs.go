@@ -21,42 +21,66 @@ import (
 // home, what it changed is put into the folders of those who wait for it, and of
 // those who wait for them: where they had the same as it had at its beginning.
 
-// heir is a job that gets another work folder.
-type heir struct {
-	job       *job
-	was, work string
+// inheritance is a work folder: its tree, and where it comes from.
+type inheritance struct{ work, dir string }
+
+// handOn makes the work folders of those who wait for a job that came home, gives
+// them to these in one turn and finishes it in the same. If somebody came
+// meanwhile, or another came home to them, what is missing is made first.
+func (b *Broker) handOn(j *job, made map[inheritance]string, finish func(*turn)) {
+	var missing []inheritance
+	if b.ask(b.ctx, func(t *turn) { missing = t.missing(j, made) }) != nil {
+		return
+	}
+	for _, m := range missing {
+		work, err := b.merge(b.ctx, &j.rec, j.spec, m.dir, m.work)
+		if err != nil {
+			b.opt.Log.Error("results for those who wait", "of", j.rec.ID, "error", err)
+			work = m.work
+		}
+		made[m] = work
+	}
+	b.tell(func(t *turn) {
+		if len(t.missing(j, made)) > 0 {
+			t.after(func() { j.line.add(b.beside, func() { b.handOn(j, made, finish) }) })
+			return
+		}
+		t.inherit(j, made)
+		finish(t)
+	})
 }
 
-// handOn makes the work folders of those who wait for a job.
-func (b *Broker) handOn(ctx context.Context, j *job) []heir {
-	if j.rec.Result == "" && !j.rec.Named || b.opt.Depot == nil {
+// heirs are those who get another work folder when a job comes home.
+func (t *turn) heirs(j *job) []*job {
+	if j.rec.Result == "" && !j.rec.Named || t.b.opt.Depot == nil {
 		return nil
 	}
-	var heirs []heir
-	if b.ask(ctx, func(t *turn) {
-		for _, w := range t.allWaiters(j) {
-			if w.rec.Work != "" {
-				heirs = append(heirs, heir{job: w, was: w.rec.Work})
-			}
+	return slices.DeleteFunc(t.allWaiters(j), func(w *job) bool { return w.rec.Work == "" })
+}
+
+// missing are the work folders of heirs that are not made yet. The jobs of an
+// array have the same.
+func (t *turn) missing(j *job, made map[inheritance]string) []inheritance {
+	seen := map[inheritance]bool{}
+	var list []inheritance
+	for _, w := range t.heirs(j) {
+		key := inheritance{w.rec.Work, w.spec.Workdir}
+		if _, ok := made[key]; !ok && !seen[key] {
+			seen[key] = true
+			list = append(list, key)
 		}
-	}) != nil || len(heirs) == 0 {
-		return nil
 	}
-	made := map[[2]string]string{} // the jobs of an array have the same
-	for i := range heirs {
-		h := &heirs[i]
-		key := [2]string{h.was, h.job.spec.Workdir}
-		if _, ok := made[key]; !ok {
-			work, err := b.merge(ctx, &j.rec, j.spec, h.job.spec.Workdir, h.was)
-			if err != nil {
-				b.opt.Log.Error("results for a job that waits", "job", h.job.rec.ID, "of", j.rec.ID, "error", err)
-				work = h.was
-			}
-			made[key] = work
+	return list
+}
+
+// inherit gives the heirs the work folders that were made for them.
+func (t *turn) inherit(j *job, made map[inheritance]string) {
+	for _, w := range t.heirs(j) {
+		if work := made[inheritance{w.rec.Work, w.spec.Workdir}]; work != w.rec.Work {
+			w.rec.Work = work
+			t.touch(w)
 		}
-		h.work = made[key]
 	}
-	return heirs
 }
 
 // allWaiters are those who wait for a job, and who wait for these.
@@ -73,16 +97,6 @@ func (t *turn) allWaiters(j *job) []*job {
 		}
 	}
 	return list[1:]
-}
-
-// inherit gives jobs the work folders that were made for them.
-func (t *turn) inherit(heirs []heir) {
-	for _, h := range heirs {
-		if h.job.rec.Work == h.was && h.job.held && h.work != h.was {
-			h.job.rec.Work = h.work
-			t.touch(h.job)
-		}
-	}
 }
 
 // justNow is how long ago a job may have come home and yet be missing in a work

@@ -26,11 +26,10 @@ func (b *Broker) bringHome(j *job) {
 			bytes, aside, err = b.putBack(b.ctx, j)
 		}
 		unwritten := b.writeOutputs(j)
-		heirs := b.handOn(b.ctx, j)
-		if err != nil && b.ctx.Err() != nil {
+		if b.ctx.Err() != nil {
 			return
 		}
-		b.tell(func(t *turn) {
+		b.handOn(j, map[inheritance]string{}, func(t *turn) {
 			switch {
 			case err != nil:
 				// The tree stays in the depot as long as the job is known.
@@ -47,7 +46,6 @@ func (b *Broker) bringHome(j *job) {
 				t.moved(j, history.Transfer{What: history.StageOut, From: j.rec.Cluster, Bytes: bytes, Sent: bytes, Seconds: t.now.Sub(began).Seconds()})
 			}
 			j.rec.StagedOut = true
-			t.inherit(heirs)
 			t.finished(j)
 			t.touch(j)
 		})
