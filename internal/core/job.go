@@ -73,6 +73,17 @@ type Component struct {
 	Inputs   []FileID    // files that must be present before it starts
 	Clusters []ClusterID // where it may run; empty means anywhere
 	Memory   int64       // bytes needed on each host; 0 means any
+	// Bring is how long it takes to bring to each cluster what the replica table
+	// knows nothing of, by its number; 0, or none: nothing has to be brought.
+	Bring []time.Duration `json:",omitempty"`
+}
+
+// BringTime is how long it takes to bring what Bring is about to a cluster.
+func (c *Component) BringTime(to ClusterID) time.Duration {
+	if to < 0 || int(to) >= len(c.Bring) {
+		return 0
+	}
+	return c.Bring[to]
 }
 
 // Job is what a user asked for. It never changes after submission.
@@ -119,6 +130,11 @@ func (c *Component) check() error {
 	for _, f := range c.Inputs {
 		if f < 0 {
 			return errors.New("a file has a negative number")
+		}
+	}
+	for _, d := range c.Bring {
+		if d < 0 {
+			return errors.New("files arrive before they are sent")
 		}
 	}
 	return nil

@@ -98,6 +98,7 @@ func (e *Engine) plan(j *world.Job, choices []place.Choice, why core.Reason) {
 func (e *Engine) staging(spec *core.Job, choices []place.Choice) (longest time.Duration, missing bool) {
 	for _, ch := range choices {
 		comp := &spec.Components[ch.Component]
+		missing = missing || comp.BringTime(ch.Cluster) > 0
 		for _, f := range comp.Inputs {
 			from, _, _ := e.w.NearestReplica(f, ch.Cluster)
 			missing = missing || from != ch.Cluster

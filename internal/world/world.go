@@ -170,7 +170,7 @@ func (w *World) PlacePolicy(j *core.Job) core.PlacePolicy {
 // lacks in cluster c there, one after the other, each from its nearest
 // replica. It reports false if some file cannot be brought at all.
 func (w *World) TransferTime(comp *core.Component, c core.ClusterID) (time.Duration, bool) {
-	var sum time.Duration
+	sum := comp.BringTime(c)
 	for _, f := range comp.Inputs {
 		_, d, ok := w.NearestReplica(f, c)
 		if !ok {

@@ -33,9 +33,9 @@ func sameJob(a, b *core.Job) bool {
 }
 
 func sameComponent(a, b core.Component) bool {
-	if !slices.Equal(a.Inputs, b.Inputs) || !slices.Equal(a.Clusters, b.Clusters) {
+	if !slices.Equal(a.Inputs, b.Inputs) || !slices.Equal(a.Clusters, b.Clusters) || !slices.Equal(a.Bring, b.Bring) {
 		return false
 	}
-	a.Inputs, b.Inputs, a.Clusters, b.Clusters = nil, nil, nil, nil
+	a.Inputs, b.Inputs, a.Clusters, b.Clusters, a.Bring, b.Bring = nil, nil, nil, nil, nil, nil
 	return reflect.DeepEqual(a, b)
 }
