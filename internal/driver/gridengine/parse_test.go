@@ -279,13 +279,14 @@ func TestRefusalsAreToldFromWhatMayPass(t *testing.T) {
 		"Unable to run job: job rejected: the requested parallel environment \"nosuch\" does not exist\nExiting.":                                                                   driver.ErrRefused,
 		"Unable to run job: error: no suitable queues\nExiting.":                                                                                                                    driver.ErrRefused,
 		"Unable to run job: unknown resource \"nosuch\"\nExiting.":                                                                                                                  driver.ErrRefused,
-		"Unable to run job: denied: host \"h\" is no submit host\nExiting.":                                                                                                         driver.ErrRefused,
+		"Unable to run job: denied: host \"h\" is not a submit host\nExiting.":                                                                                                      driver.ErrRefused,
 		"Unable to run job: denied: \"1abc\" is not a valid object name (cannot start with a digit)\nExiting.":                                                                      driver.ErrRefused,
 		"qsub: invalid option argument \"--nosuch\"":                                                                                                                                driver.ErrRefused,
 		"error: commlib error: got select error (Connection refused)\nUnable to run job: unable to send message to qmaster using port 6444 on host \"h\": got send error\nExiting.": driver.ErrAway,
 		"Unable to run job: job rejected: only 5 jobs are allowed per user (current job count: 5)\nExiting.":                                                                        driver.ErrAway,
 		"Unable to run job: Error reading answer list from qmaster\nExiting.":                                                                                                       nil,
 		"error: commlib error: got read error (closing \"h/qmaster/1\")\nUnable to run job: failed receiving gdi request\nExiting.":                                                 nil,
+		"error: commlib error: got read error\nerror: commlib error: got select error (Connection refused)\nUnable to run job: got send error":                                      nil,
 		"Segmentation fault": nil,
 	} {
 		err := judge(&failure{Command: "qsub", Code: 1, Says: oneLine(says), Err: errors.New("exit status 1")})

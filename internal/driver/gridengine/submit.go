@@ -78,6 +78,9 @@ func (m *Manager) request(r *batch.Request) ([]string, error) {
 	return append(append(args, m.opt.Options...), r.Script), nil
 }
 
+// What is said when something went wrong on the way: nobody knows what was done.
+var mishaps = []string{"failed receiving", "answer list", "got read", "timeout", "timed out", "shutting down", "out of memory"}
+
 // What is said when the qmaster was certainly not reached, or has certainly not
 // taken anything and may do so later.
 var absences = []string{
@@ -85,12 +88,9 @@ var absences = []string{
 	"jobs are allowed", // so many at a time, of one user or of all
 }
 
-// What is said when something went wrong on the way: nobody knows what was done.
-var mishaps = []string{
-	"commlib", "communication", "unable to contact qmaster", "unable to send message", "cannot reach qmaster", "can't connect",
-	"failed receiving", "answer list", "got select", "got send", "got read", "timeout", "timed out", "shutting down",
-	"out of memory", "no space left", "disk full",
-}
+// What is said in both cases.
+var troubles = []string{"commlib", "communication", "unable to contact qmaster", "unable to send message", "cannot reach qmaster", "can't connect",
+	"got select", "got send", "no space left", "disk full"}
 
 // What is said when it is no use to ask again.
 var refusals = []string{
@@ -108,9 +108,11 @@ func judge(err error) error {
 		return err
 	}
 	switch {
+	case contains(f.Says, mishaps): // whatever was said after that: it may be of another try
+		return err
 	case contains(f.Says, absences):
 		return fmt.Errorf("%w: %w", driver.ErrAway, err)
-	case contains(f.Says, mishaps):
+	case contains(f.Says, troubles):
 		return err
 	case contains(f.Says, refusals):
 		return fmt.Errorf("%w: %s", driver.ErrRefused, strings.TrimPrefix(f.Says, "Unable to run job: "))
