@@ -54,6 +54,7 @@ type Cluster struct {
 	Methods     func(context.Context) []string // checkpoint methods that work there; for people
 	CPUFeatures []string                       // of its hosts; nil: not known
 	Managed     bool                           // it has a queue of its own
+	Elastic     bool                           // it said itself how large it is, and may say otherwise next time
 	Queue       int                            // processors that jobs may wait for in that queue; 0: no limit
 }
 

@@ -92,6 +92,11 @@ func (b *Broker) arrange(known string, l *store.Loaded) error {
 	var order []*cluster
 	for _, s := range was {
 		c := b.clusterNamed(s.Name)
+		if c != nil && c.Elastic && live && len(c.Hosts) == 1 && procs(c.Hosts) != s.Procs {
+			// Hosts come and go there; what is in the store counts as many as there were.
+			b.opt.Log.Info("its size is taken over when no job lives", "cluster", c.Name, "processors", procs(c.Hosts), "were", s.Procs)
+			c.Hosts = []world.HostSpec{{Procs: s.Procs, Speed: c.Hosts[0].Speed, Memory: c.Hosts[0].Memory}}
+		}
 		if c != nil && procs(c.Hosts) == s.Procs {
 			order = append(order, c)
 			continue

@@ -99,14 +99,15 @@ func (g *grid) cluster(ctx context.Context, c *config.Cluster) (*broker.Cluster,
 	for _, n := range survey.Notes {
 		g.Log.Warn(n, "cluster", c.Name)
 	}
-	slots := c.Slots
-	if slots == 0 {
-		slots = survey.Procs()
+	elastic := c.Slots == 0
+	if elastic {
+		c.Slots = survey.Procs()
 	}
+	slots := c.Slots
 	if slots == 0 {
 		return nil, &badinput.Error{Field: "slots", Want: "how many processors the cluster offers; it says that it has none"}
 	}
-	b := &broker.Cluster{Name: c.Name, Kind: kindOf(c), Driver: d, Managed: c.Managed(), Queue: queueOf(c, slots), CPUFeatures: survey.CPUFeatures,
+	b := &broker.Cluster{Name: c.Name, Kind: kindOf(c), Driver: d, Managed: c.Managed(), Elastic: elastic, Queue: queueOf(c, slots), CPUFeatures: survey.CPUFeatures,
 		Methods: func(context.Context) []string { return survey.Methods },
 		Hosts:   []world.HostSpec{{Procs: slots, Speed: speedOf(c, survey), Memory: c.Memory}}}
 	for _, h := range survey.Hosts {
@@ -218,12 +219,15 @@ func (g *grid) survey(ctx context.Context, c *config.Cluster, d driver.Driver) (
 		defer cancel()
 	}
 	survey, err := insist(ctx, s)
-	if err == nil {
+	if err == nil && survey.Procs() > 0 { // else it has just been started and knows none of its hosts
 		return survey, keep(file, survey)
 	}
 	if known {
-		g.Log.Warn("out of reach; taken to be as it was", "cluster", c.Name, "error", err)
+		g.Log.Warn("does not say what it has; taken to be as it was", "cluster", c.Name, "error", err)
 		return old, nil
+	}
+	if err == nil {
+		return survey, nil
 	}
 	if c.Slots > 0 {
 		g.Log.Warn("out of reach", "cluster", c.Name, "error", err)

@@ -72,13 +72,12 @@ type Survey struct {
 	Notes       []string `json:"notes,omitempty"`       // what of the settings does not work there, for the user
 }
 
-// Procs is the number of processors of all hosts that are up.
+// Procs is the number of processors of all hosts, also of those that are down at
+// the moment: they will be back.
 func (s *Survey) Procs() int {
 	n := 0
 	for _, h := range s.Hosts {
-		if !h.Down {
-			n += h.Procs
-		}
+		n += h.Procs
 	}
 	return n
 }

@@ -79,7 +79,7 @@ func (b *bed) home() string {
 
 func (b *bed) killBroker() {
 	b.t.Helper()
-	b.on("head", "pkill -9 -f 'godwit up'")
+	b.on("head", "pkill -9 -f '[g]odwit up'")
 }
 
 func (b *bed) startBroker() {
