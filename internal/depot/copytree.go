@@ -1,0 +1,77 @@
+package depot
+
+import (
+	"context"
+	"fmt"
+)
+
+// copySynced is how many bytes a copy sends before it makes them durable, so that
+// one that is cut off does not begin again.
+const copySynced = 32 << 20
+
+// Copy brings a tree from one depot into another, with all that it needs. What is
+// there already, from an earlier copy that was cut off too, is not sent again.
+// When it returns, all of it is durable.
+func Copy(ctx context.Context, from Source, id ID, to Sink) (*Tree, Stats, error) {
+	t, _, err := loadTree(ctx, from, id)
+	if err != nil {
+		return nil, Stats{}, err
+	}
+	p := &pusher{to: blockSinkOf(to), seen: map[sum]bool{}}
+	if err := p.copyChunks(ctx, from, t, to); err != nil {
+		return nil, Stats{}, fmt.Errorf("copying tree %s: %w", id, err)
+	}
+	root, err := p.tree(ctx, t)
+	if err == nil && root != id {
+		err = fmt.Errorf("copying tree %s: it is not written as we would", id)
+	}
+	if err == nil {
+		err = to.Sync(ctx)
+	}
+	return t, p.stats, err
+}
+
+// copyChunks brings what the files of a tree hold.
+func (p *pusher) copyChunks(ctx context.Context, from Source, t *Tree, to Sink) error {
+	var ids []sum
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		p.stats.Bytes += e.Size
+		p.stats.Chunks += len(e.Chunks)
+		if e.Mode.IsRegular() {
+			p.stats.Files++
+		}
+		for _, id := range e.sums() {
+			if _, zero := id.isZeros(); !zero {
+				ids = append(ids, id)
+			}
+		}
+	}
+	ids = distinct(ids)
+	b := batch{pusher: p}
+	synced := int64(0)
+	for len(ids) > 0 {
+		n := min(itemChunks/8, len(ids)) // about what a few batches hold
+		gone, err := p.to.missing(ctx, ids[:n])
+		if err != nil {
+			return err
+		}
+		var want []sum
+		for _, i := range gone {
+			want = append(want, ids[i])
+		}
+		ids = ids[n:]
+		if len(want) == 0 {
+			continue
+		}
+		err = getMany(ctx, from, want, func(id sum, plain []byte) error { return b.add(ctx, id, plain) })
+		if err == nil && p.stats.Moved-synced > copySynced {
+			synced = p.stats.Moved
+			err = to.Sync(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return b.flush(ctx)
+}
