@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -120,16 +121,29 @@ func fits(machine string) error {
 	return nil
 }
 
-// The line of the script below that says that all went well.
-const brought = "godwit-was-brought"
+// The lines by which the scripts below say what came of it.
+const (
+	brought = "godwit-was-brought"
+	nowhere = "godwit-is-nowhere"
+)
 
-// bringScript takes a file from standard input. $1: the folder, $2: the sum of
-// the binaries, $3: the name, $4: its sum, $5: a word that nobody else has. What
+// The scripts have the same words. $1: the folder, $2: the sum of the binaries,
+// $3: the name, $4: its sum, $5: a word that nobody else has, $6: its size. What
 // comes half stays under that word's name and is removed; what is whole takes
 // its place at once, whoever else brings the same.
-const bringScript = `umask 077; cd && mkdir -p "$1/bin/$2" && t="$1/bin/$2/.$3.$5" && clean() { rm -f "$t"; } && trap clean EXIT && ` +
-	`trap "exit 1" HUP INT TERM PIPE && gzip -dc >"$t" && s=$(sha256sum <"$t") && ` +
-	`if test "${s%% *}" = "$4"; then chmod 700 "$t" && mv -f "$t" "$1/bin/$2/$3" && echo ` + brought + `; else echo damaged on the way 1>&2; exit 1; fi`
+const (
+	prepare = `umask 077; cd && mkdir -p "$1/bin/$2" && t="$1/bin/$2/.$3.$5" && clean() { rm -f "$t"; } && trap clean EXIT && trap "exit 1" HUP INT TERM PIPE && `
+	whole   = `s=$(sha256sum <"$t") && test "${s%% *}" = "$4"`
+	place   = `chmod 700 "$t" && mv -f "$t" "$1/bin/$2/$3" && echo ` + brought
+
+	// reuseScript looks for the file among those that were brought for another
+	// version or another cluster.
+	reuseScript = prepare + `for f in "$1"/bin/*/"$3" "$1"/../*/bin/*/"$3"; do if test -f "$f" && test "$(wc -c <"$f")" -eq "$6" && ` +
+		`s=$(sha256sum <"$f") && test "${s%% *}" = "$4" && cp "$f" "$t" && ` + whole + ` && ` + place + `; then exit 0; fi; done; echo ` + nowhere
+
+	// bringScript takes it from standard input.
+	bringScript = prepare + `gzip -dc >"$t" && if ` + whole + `; then ` + place + `; else echo damaged on the way 1>&2; exit 1; fi`
+)
 
 // toBring is how long one binary may take at most. That nothing moves is noticed
 // earlier, by ssh.
@@ -140,40 +154,54 @@ func (d *Driver) bring(sum string, sharing bool) error {
 	ctx, cancel := context.WithTimeout(d.ctx, toBring)
 	defer cancel()
 	for _, name := range d.bin.names() {
-		if err := d.bringOne(ctx, sum, name, sharing); err != nil {
+		reused, err := d.bringOne(ctx, reuseScript, sum, name, sharing)
+		if err == nil && !reused {
+			d.log.Info("a binary is brought there", "host", d.opt.SSH, "name", name)
+			_, err = d.bringOne(ctx, bringScript, sum, name, sharing)
+		}
+		if err != nil {
 			return fmt.Errorf("bringing %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (d *Driver) bringOne(ctx context.Context, sum, name string, sharing bool) error {
+// bringOne runs one of the scripts for one binary and says whether it is there.
+func (d *Driver) bringOne(ctx context.Context, script, sum, name string, sharing bool) (bool, error) {
 	word := make([]byte, 8)
 	_, _ = rand.Read(word) // never fails
-	line, err := shellLine(bringScript, d.folder(), sum, name, d.bin.sums[name], hex.EncodeToString(word))
-	if err != nil {
-		return err
-	}
 	f, err := os.Open(d.bin.path(name))
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() { _ = f.Close() }() // only read
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	line, err := shellLine(script, d.folder(), sum, name, d.bin.sums[name], hex.EncodeToString(word), strconv.FormatInt(info.Size(), 10))
+	if err != nil {
+		return false, err
+	}
 	p, err := d.begin(ctx, line, sharing)
 	if err != nil {
-		return err
+		return false, err
 	}
 	stop := context.AfterFunc(ctx, p.kill)
 	defer stop()
-	z, _ := gzip.NewWriterLevel(p.in, gzip.BestSpeed) // the level is a valid one
-	_, err = io.Copy(z, f)
-	err = errors.Join(err, z.Close(), p.in.Close())
+	if script == bringScript {
+		z, _ := gzip.NewWriterLevel(p.in, gzip.BestSpeed) // the level is a valid one
+		_, err = io.Copy(z, f)
+		err = errors.Join(err, z.Close())
+	}
+	err = errors.Join(err, p.in.Close())
+	said := ""
 	if err == nil {
-		_, err = p.await(ctx, brought)
+		said, err = p.await(ctx, brought, nowhere)
 	}
 	end := p.end()
 	if err != nil {
-		return d.explain(errors.Join(err, end), p.said.String())
+		return false, d.explain(errors.Join(err, end), p.said.String())
 	}
-	return nil
+	return strings.HasPrefix(said, brought), nil
 }

@@ -104,7 +104,7 @@ func TestAMachineOfAnotherKindIsRefused(t *testing.T) {
 // The scripts do what they say under every shell that is here, also for a user
 // whose shell is not one of them.
 func TestTheScriptsAreForEveryShell(t *testing.T) {
-	for _, script := range []string{beginScript, bringScript} {
+	for _, script := range []string{beginScript, reuseScript, bringScript} {
 		if err := plain(script); err != nil {
 			t.Error(err)
 		}

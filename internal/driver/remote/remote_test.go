@@ -132,11 +132,12 @@ func TestWhileItIsOutOfReachTheAnswerComesAtOnce(t *testing.T) {
 
 func TestTwoBrokersBringTheSameBinariesAtOnce(t *testing.T) {
 	sshd := sshdtest.Start(t)
-	shared := filepath.Join(sshd.Dir, "shared")
+	shared := filepath.Join(sshd.Dir, "alone", "shared")
 	var all sync.WaitGroup
 	worlds := make([]*world, 3)
 	for i := range worlds {
 		worlds[i] = newWorld(t, sshd)
+		worlds[i].notAlone = true
 		worlds[i].opt.Settings.Dir, worlds[i].opt.Owner = shared, "owner"+string(rune('a'+i))
 	}
 	for _, w := range worlds {
@@ -154,6 +155,32 @@ func TestTwoBrokersBringTheSameBinariesAtOnce(t *testing.T) {
 	if err != nil || len(files) != 1 || len(hidden) != 0 {
 		t.Errorf("%v %v %v are left", files, hidden, err)
 	}
+}
+
+// What was brought for another cluster, or another version, is not brought again.
+func TestABinaryThatIsThereAlreadyIsNotBroughtAgain(t *testing.T) {
+	sshd := sshdtest.Start(t)
+	first, second := newWorld(t, sshd), newWorld(t, sshd)
+	first.opt.Settings.Dir = filepath.Join(sshd.Dir, "sites", "a")
+	second.opt.Settings.Dir = filepath.Join(sshd.Dir, "sites", "b")
+	first.open()
+	damaged := filepath.Join(sshd.Dir, "sites", "0", "bin", "0123456789abcdef")
+	if err := os.MkdirAll(damaged, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(damaged, "godwit"), make([]byte, info.Size()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second.opt.SSHCommand = []string{"sh", "-c", `case "$*" in *gzip*) exit 1;; esac; exec ssh "$@"`, "ssh"}
+	second.open()
 }
 
 func TestTheLaterDriverTakesOver(t *testing.T) {

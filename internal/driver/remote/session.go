@@ -135,7 +135,6 @@ func (d *Driver) connect() (*session, error) {
 		if err := fits(machine); err != nil {
 			return nil, err
 		}
-		d.log.Info("our binaries are brought there", "host", d.opt.SSH)
 		if err := d.bring(sum, sharing); err != nil {
 			return nil, err
 		}
