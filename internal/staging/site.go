@@ -1,0 +1,153 @@
+// Package staging moves files between a site and the depot of a broker: it tells
+// of a file there, brings it into the depot, and keeps at the site, within
+// bounds, what was brought there, so that it need not be brought again. It runs
+// at the site, beside the broker or in an outpost. It knows files and depots; it
+// must not know of jobs.
+package staging
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/driver"
+)
+
+// Depot is that of the broker.
+type Depot interface {
+	depot.Source
+	depot.Sink
+}
+
+// Site is where files are.
+type Site struct {
+	Home  string // paths that are not absolute are below it
+	Dir   string // ours, for what was brought and what is remembered
+	Depot Depot
+	Limit int64 // of bytes that were brought and are kept; 0: 16 GiB
+
+	mu    sync.Mutex // of kept, and of the list of what it holds
+	kept  *depot.Store
+	inUse sync.RWMutex // by those who bring something
+}
+
+var _ driver.Stager = (*Site)(nil)
+
+// Kept is the folder, in that of a site, of the depot that holds what was
+// brought.
+func Kept(dir string) string { return filepath.Join(dir, "brought") }
+
+// Absolute is a path of a site, whose home folder is known.
+func Absolute(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
+		path = "." + rest
+	}
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(home, path)
+}
+
+// Stat looks at a file or a folder.
+func (s *Site) Stat(ctx context.Context, path string) (driver.File, error) {
+	f := driver.File{Path: Absolute(path, s.Home)}
+	info, err := os.Stat(f.Path)
+	if err != nil {
+		return f, err
+	}
+	f.Folder = info.IsDir()
+	if !f.Folder && !info.Mode().IsRegular() {
+		return f, fmt.Errorf("%s: %w: neither a file nor a folder", f.Path, fs.ErrInvalid)
+	}
+	if !f.Folder {
+		f.Size, f.ModTime = info.Size(), info.ModTime().UnixNano()
+		return f, readable(f.Path)
+	}
+	real, err := filepath.EvalSymlinks(f.Path)
+	if err != nil {
+		return f, err
+	}
+	return f, filepath.WalkDir(real, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		f.ModTime = max(f.ModTime, info.ModTime().UnixNano())
+		if info.Mode().IsRegular() {
+			f.Size += info.Size()
+		}
+		return ctx.Err()
+	})
+}
+
+func readable(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// Push brings a file or a folder into the depot.
+func (s *Site) Push(ctx context.Context, path string) (driver.Moved, error) {
+	f, err := s.Stat(ctx, path)
+	if err != nil {
+		return driver.Moved{}, err
+	}
+	real, err := filepath.EvalSymlinks(f.Path)
+	if err != nil {
+		return driver.Moved{}, err
+	}
+	if filepath.Dir(real) == real {
+		return driver.Moved{}, fmt.Errorf("%s: %w: it is everything", f.Path, fs.ErrInvalid)
+	}
+	sum := sha256.Sum256([]byte(real))
+	cache := filepath.Join(s.Dir, "pushed", hex.EncodeToString(sum[:8])+".json")
+	if err := os.MkdirAll(filepath.Dir(cache), 0o700); err != nil {
+		return driver.Moved{}, err
+	}
+	// Of the folder that it is in, it alone.
+	only := []string{"/*", "!/" + Pattern(filepath.Base(real))}
+	id, tree, stats, err := depot.Push(ctx, filepath.Dir(real), s.Depot, depot.PushOptions{Exclude: only, Cache: cache})
+	if err != nil {
+		return driver.Moved{}, err
+	}
+	if len(tree.Entries) == 0 {
+		return driver.Moved{}, &fs.PathError{Op: "stat", Path: f.Path, Err: fs.ErrNotExist} // it went meanwhile
+	}
+	return driver.Moved{Tree: string(id), Bytes: stats.Bytes, Sent: stats.Moved}, nil
+}
+
+// Pattern is a pattern, as in a .gitignore, for this one name.
+func Pattern(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if strings.ContainsRune(`\*?[]! #^-`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// Close ends the use of what was brought.
+func (s *Site) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept == nil {
+		return nil
+	}
+	err := s.kept.Close()
+	s.kept = nil
+	return err
+}
