@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/broker"
 	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/engine"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
@@ -202,6 +203,7 @@ type grid struct {
 	t       *testing.T
 	a, b    *puppet
 	store   store.Store
+	depot   *depot.Store // nil: jobs have no work folders
 	started chan *attempt
 	serving sync.WaitGroup
 
@@ -210,8 +212,10 @@ type grid struct {
 	stop func() error
 }
 
-func newGrid(t *testing.T) *grid {
-	g := &grid{t: t, store: memory.New(), started: make(chan *attempt, 1000)}
+func newGrid(t *testing.T) *grid { return newGridWith(t, nil) }
+
+func newGridWith(t *testing.T, d *depot.Store) *grid {
+	g := &grid{t: t, store: memory.New(), depot: d, started: make(chan *attempt, 1000)}
 	g.a, g.b = g.puppet("a"), g.puppet("b")
 	t.Cleanup(func() {
 		g.kill()
@@ -238,7 +242,7 @@ func (p *puppet) closeAll() {
 func (g *grid) options() broker.Options {
 	cfg := engine.DefaultConfig()
 	cfg.ScanEvery = time.Second
-	return broker.Options{State: g.t.TempDir(), Socket: "none", User: "u", Store: g.store, Engine: cfg, Sample: 20 * time.Millisecond,
+	return broker.Options{State: g.t.TempDir(), Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
 		Clusters: []broker.Cluster{
 			{Name: "a", Kind: "puppet", Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}},
 			{Name: "b", Kind: "puppet", Driver: g.b, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}
