@@ -3,9 +3,15 @@ package outpost
 import (
 	"context"
 	"errors"
+	"net"
+	"net/http"
+	"time"
 
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
+	"github.com/godwit-hpc/godwit/internal/staging"
 )
 
 // answer hears one request, does what it asks for and says what came of it.
@@ -37,6 +43,7 @@ func (p *post) do(ctx context.Context, q *talk.Request) (*talk.Answer, error) {
 	a := new(talk.Answer)
 	switch q.Do {
 	case talk.Start:
+		q.Attempt.Brought = staging.Kept(p.place.dir)
 		return a, p.driver.Start(ctx, q.Attempt)
 	case talk.Release:
 		return a, p.driver.Release(ctx, q.ID)
@@ -69,5 +76,35 @@ func (p *post) do(ctx context.Context, q *talk.Request) (*talk.Answer, error) {
 		a.Why, err = e.Why(ctx, q.ID)
 		return a, err
 	}
+	return p.move(ctx, q)
+}
+
+// move does what is about files.
+func (p *post) move(ctx context.Context, q *talk.Request) (*talk.Answer, error) {
+	a := new(talk.Answer)
+	switch q.Do {
+	case talk.Stat:
+		f, err := p.files.Stat(ctx, q.Path)
+		a.File = &f
+		return a, err
+	case talk.Push:
+		m, err := p.files.Push(ctx, q.Path)
+		a.Moved = &m
+		return a, err
+	case talk.Bring:
+		m, err := p.files.Bring(ctx, q.Tree)
+		a.Moved = &m
+		return a, err
+	}
 	return nil, errors.ErrUnsupported
+}
+
+// filesAt moves files between here and the depot of the broker, which is reached
+// as agents reach it.
+func (p *post) filesAt() *staging.Site {
+	t := &http.Transport{
+		DialContext:  func(context.Context, string, string) (net.Conn, error) { return p.link.Open() },
+		MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second,
+	}
+	return &staging.Site{Home: p.Home, Dir: p.place.dir, Depot: depot.NewClient(&http.Client{Transport: t}, "http://broker"+wire.Depot)}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
 	"github.com/godwit-hpc/godwit/internal/gate"
 	"github.com/godwit-hpc/godwit/internal/site"
+	"github.com/godwit-hpc/godwit/internal/staging"
 )
 
 // Options are what an outpost finds on its machine.
@@ -84,6 +85,7 @@ type post struct {
 	door   io.Closer
 	driver site.Driver
 	survey surveyor
+	files  *staging.Site
 	tasks  sync.WaitGroup
 }
 
@@ -178,6 +180,7 @@ func (p *post) open(ctx context.Context, leave func(), w *talk.Welcome) (err err
 		return err
 	}
 	p.driver = d
+	p.files = p.filesAt()
 	p.survey = surveyor{settings: &settings, driver: d, place: p.place, host: w.Host, log: p.Log}
 	return nil
 }
@@ -212,6 +215,7 @@ func (p *post) close() {
 	p.tasks.Wait()
 	if p.driver != nil {
 		p.log(p.driver.Close())
+		p.log(p.files.Close())
 	}
 	if p.turn != nil {
 		p.turn.leave()

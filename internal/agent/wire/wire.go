@@ -58,6 +58,9 @@ type Attempt struct {
 	// MTBF is the mean time between failures of this cluster, as far as they end
 	// attempts. 0: not known.
 	MTBF time.Duration `json:"mtbf,omitempty"`
+
+	Inputs  []Input `json:"inputs,omitempty"`  // files that are put into the work folder besides
+	Brought string  `json:"brought,omitempty"` // folder of a depot that may hold them; set on the way, where the cluster has one
 }
 
 // Every is how often things are done.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
@@ -75,6 +76,9 @@ const (
 	Survey  = "survey"
 	Wait    = "wait"
 	Why     = "why"
+	Stat    = "stat"  // what a file is
+	Push    = "push"  // into the broker's depot
+	Bring   = "bring" // from there
 )
 
 // Request is one question. Whoever closes its stream before the answer came
@@ -84,6 +88,8 @@ type Request struct {
 	Attempt *wire.Attempt `json:"attempt,omitempty"` // start
 	ID      driver.ID     `json:"id,omitzero"`       // release, why
 	Need    *driver.Need  `json:"need,omitempty"`    // wait
+	Path    string        `json:"path,omitempty"`    // stat, push
+	Tree    string        `json:"tree,omitempty"`    // bring
 }
 
 // Check says what is missing in a request.
@@ -97,7 +103,11 @@ func (r *Request) Check() error {
 		if r.Need == nil {
 			return errors.New("wait without a need")
 		}
-	case Release, Find, Load, Survey, Why:
+	case Stat, Push:
+		if r.Path == "" {
+			return errors.New("no file is named")
+		}
+	case Release, Find, Load, Survey, Why, Bring:
 	default:
 		return fmt.Errorf("nobody knows how to %q", r.Do)
 	}
@@ -114,25 +124,27 @@ type Answer struct {
 	Survey *driver.Survey `json:"survey,omitempty"`
 	Wait   *driver.Wait   `json:"wait,omitempty"`
 	Why    string         `json:"why,omitempty"`
+	File   *driver.File   `json:"file,omitempty"`
+	Moved  *driver.Moved  `json:"moved,omitempty"`
 }
 
-// The classes of errors.
-const (
-	away        = "away"
-	refused     = "refused"
-	unsupported = "unsupported"
-)
+// classes are the errors that keep their meaning on the way, by name.
+var classes = [...]struct {
+	name string
+	err  error
+}{
+	{"away", driver.ErrAway}, {"refused", driver.ErrRefused}, {"unsupported", errors.ErrUnsupported},
+	{"missing", fs.ErrNotExist}, {"denied", fs.ErrPermission}, {"invalid", fs.ErrInvalid},
+}
 
 // Failed makes an answer of an error.
 func Failed(err error) *Answer {
 	a := &Answer{Error: err.Error()}
-	switch {
-	case errors.Is(err, driver.ErrAway):
-		a.Class = away
-	case errors.Is(err, driver.ErrRefused):
-		a.Class = refused
-	case errors.Is(err, errors.ErrUnsupported):
-		a.Class = unsupported
+	for _, c := range classes {
+		if errors.Is(err, c.err) {
+			a.Class = c.name
+			break
+		}
 	}
 	return a
 }
@@ -142,13 +154,10 @@ func (a *Answer) Err() error {
 	if a.Error == "" {
 		return nil
 	}
-	switch a.Class {
-	case away:
-		return &farError{a.Error, driver.ErrAway}
-	case refused:
-		return &farError{a.Error, driver.ErrRefused}
-	case unsupported:
-		return &farError{a.Error, errors.ErrUnsupported}
+	for _, c := range classes {
+		if c.name == a.Class {
+			return &farError{a.Error, c.err}
+		}
 	}
 	return &farError{a.Error, nil}
 }
