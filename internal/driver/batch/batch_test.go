@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 func newWorld(t testing.TB, change func(*batch.Options)) (*batchtest.World, *pretender) {
 	t.Helper()
 	p := &pretender{}
+	t.Cleanup(p.running.Wait) // after all was released
 	return batchtest.New(t, t.TempDir(), p, change), p
 }
 
@@ -382,6 +383,24 @@ func TestWhatTheManagerLostIsReportedWithItsWords(t *testing.T) {
 				t.Error("what was reported lost began")
 			}
 		})
+	}
+}
+
+// A folder that only the driver's host has looks to the manager like a script that
+// is not there.
+func TestAScriptThatHostsDoNotFindIsToldSo(t *testing.T) {
+	w, p := newWorld(t, func(o *batch.Options) { o.Poll = 10 * time.Millisecond })
+	p.hold = true
+	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
+	mustStart(t, d, a)
+	if err := os.WriteFile(p.jobs[0].Script, []byte("#!/bin/sh\nexec /nowhere/godwit\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.release()
+	w.Until("the loss to be heard", func() bool { return w.Told(a, wire.Lost) == 1 })
+	m := w.Heard(a)
+	if why := m[len(m)-1].Why; !strings.Contains(why, "exit code 127") || !strings.Contains(why, "/nowhere") || !strings.Contains(why, "do all hosts of the cluster see /") {
+		t.Errorf("%q", why)
 	}
 }
 

@@ -23,6 +23,7 @@ type pretender struct {
 	jobs  []*pretended
 	calls map[string]int
 
+	running sync.WaitGroup
 	// What goes wrong; nil: nothing. They get the number of the call, from 1.
 	before         func(n int) error // a submission does not arrive
 	after          func(n int) error // its answer is lost
@@ -107,7 +108,7 @@ func (p *pretender) launch(j *pretended) error {
 	if err := j.cmd.Start(); err != nil {
 		return err
 	}
-	go func() {
+	p.running.Go(func() {
 		_ = j.cmd.Wait()
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -115,7 +116,7 @@ func (p *pretender) launch(j *pretended) error {
 		if j.ending.How == "" {
 			j.ending = batch.Ending{How: "DONE", Code: j.cmd.ProcessState.ExitCode()}
 		}
-	}()
+	})
 	return nil
 }
 

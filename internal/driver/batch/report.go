@@ -46,7 +46,17 @@ func (a *attempt) ending(endings map[string]Ending) string {
 	case e.Code != 0:
 		how += fmt.Sprintf(" (exit code %d)", e.Code)
 	}
-	return oneLine("the cluster ended " + job + ": " + how + said(a.dir))
+	return oneLine("the cluster ended " + job + ": " + how + said(a.dir) + a.unseen(e))
+}
+
+// unseen is a guess where a script failed before an agent came up: it was not
+// found, not to be executed, or there was no place for its output (which Slurm
+// calls signal 53).
+func (a *attempt) unseen(e Ending) string {
+	if hasRun(a.dir) || e.Code != 126 && e.Code != 127 && e.Signal != 53 {
+		return ""
+	}
+	return "; do all hosts of the cluster see " + a.dir + "?"
 }
 
 func said(dir string) string {

@@ -121,13 +121,13 @@ func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
 	if err != nil {
 		return driver.Load{}, err
 	}
-	free := 0
+	free, all := 0, 0
 	for i := range s.Hosts {
 		if !s.Hosts[i].Down {
-			free += s.Hosts[i].Free
+			free, all = free+s.Hosts[i].Free, all+s.Hosts[i].Procs
 		}
 	}
-	return driver.Load{Share: 1, Why: fmt.Sprintf("%d of %d processors free, %d jobs wait", free, s.Procs(), s.Waiting)}, nil
+	return driver.Load{Share: 1, Why: fmt.Sprintf("%d of %d processors free, %d jobs wait", free, all, s.Waiting)}, nil
 }
 
 // Wait says how long a newcomer would wait, as the manager thinks.

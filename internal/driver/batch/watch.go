@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -187,15 +188,15 @@ func (d *Driver) settle(gone []*attempt) {
 		if !a.mu.TryLock() {
 			continue // something is done about it
 		}
-		if !a.released && !d.isTold(a) && !d.attended(a) {
-			switch {
-			case attemptdir.Has(a.dir, attemptdir.LostFile):
-				d.report(a)
-			default:
-				lost = append(lost, a)
-				if a.job != "" {
-					jobs = append(jobs, a.job)
-				}
+		refresh(a.dir)
+		switch {
+		case a.released || d.isTold(a) || d.attended(a):
+		case attemptdir.Has(a.dir, attemptdir.LostFile):
+			d.report(a)
+		default:
+			lost = append(lost, a)
+			if a.job != "" {
+				jobs = append(jobs, a.job)
 			}
 		}
 		a.mu.Unlock()
@@ -217,6 +218,10 @@ func (d *Driver) settle(gone []*attempt) {
 		}
 	}
 }
+
+// refresh reads a folder, since only then some network file systems look whether
+// others have put something into it.
+func refresh(dir string) { _, _ = os.ReadDir(dir) }
 
 func (d *Driver) endings(jobs []string) (map[string]Ending, error) {
 	if len(jobs) == 0 {
