@@ -456,6 +456,7 @@ func (t *turn) awaitAgain() {
 		}
 	}
 	slices.SortFunc(list, func(a, b *job) int { return int(a.rec.ID - b.rec.ID) })
+	sameFolder(list)
 	for _, j := range list {
 		if err := t.await(j); err != nil {
 			t.endHeld(j, 1, "what it waits for cannot be found: "+err.Error())

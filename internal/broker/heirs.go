@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -73,12 +74,54 @@ func (t *turn) missing(j *job, made map[inheritance]string) []inheritance {
 	return list
 }
 
-// inherit gives the heirs the work folders that were made for them.
+// inherit gives the heirs the work folders that were made for them. Of an array
+// whose jobs wait for the same, only the record of the first is written: that of
+// each job for each that comes home would be very many.
 func (t *turn) inherit(j *job, made map[inheritance]string) {
+	written := map[string]bool{}
 	for _, w := range t.heirs(j) {
-		if work := made[inheritance{w.rec.Work, w.spec.Workdir}]; work != w.rec.Work {
-			w.rec.Work = work
+		work := made[inheritance{w.rec.Work, w.spec.Workdir}]
+		if work == w.rec.Work {
+			continue
+		}
+		w.rec.Work = work
+		if key := flock(w); w.rec.Parent == 0 || !written[key] {
+			written[key] = true
 			t.touch(w)
+		}
+	}
+}
+
+// flock is the same for the jobs of an array that wait for the same.
+func flock(j *job) string { return fmt.Sprint(j.rec.Parent, j.rec.After) }
+
+// sameFolder gives those of an array that wait for the same what the first of them
+// has, after a restart. The list is in the order of their numbers.
+func sameFolder(list []*job) {
+	first := map[string]string{}
+	for _, j := range list {
+		if j.rec.Parent == 0 {
+			continue
+		}
+		key := flock(j)
+		if work, ok := first[key]; ok {
+			j.rec.Work = work
+		} else {
+			first[key] = j.rec.Work
+		}
+	}
+}
+
+// passOn has the record of another of its array written when one goes that waits
+// with others: it may have been the first.
+func (t *turn) passOn(j *job) {
+	if !j.awaits || j.rec.Parent == 0 || len(j.rec.After) == 0 {
+		return
+	}
+	for _, w := range t.b.awaited[keyOf(j.rec.After[0])].waiters() {
+		if w != j && flock(w) == flock(j) {
+			t.touch(w)
+			return
 		}
 	}
 }

@@ -91,9 +91,44 @@ func TestWhoeverWaitsGetsWhatAllOfThemWroteThoughTheyComeHomeAtOnce(t *testing.T
 	if text, err := os.ReadFile(filepath.Join(home, "out2")); err != nil || string(text) != "out2" {
 		t.Errorf("at home: %q, %v", text, err)
 	}
+	g.arrayInherits(submit, results[3])
 	// One that is submitted with an older folder just after they came home.
 	late := submit(jobfile.Job{After: after(jobfile.Over, first[0])})
 	if a := g.next(); a.Job != late || !g.filesOf(a.Work)["out0"] && !g.filesOf(a.Work)["out1"] {
 		t.Errorf("job %d begins with %v", a.Job, g.filesOf(a.Work))
+	}
+}
+
+// arrayInherits: of an array that waits for two jobs all have what the first of
+// these wrote, although its first job is cancelled and the broker killed before
+// the second ends.
+func (g *grid) arrayInherits(submit func(jobfile.Job) core.JobID, result string) {
+	g.t.Helper()
+	one, other := submit(jobfile.Job{}), submit(jobfile.Job{})
+	array := submit(jobfile.Job{After: after(jobfile.Over, one, other), Array: jobfile.ArrayRange{First: 1, Last: 3, Step: 1}})
+	a, b := g.next(), g.next()
+	a.run()
+	b.run()
+	if a.Job != one {
+		a, b = b, a
+	}
+	a.say(wire.Message{Kind: wire.Ended, Result: result})
+	g.untilOver(one)
+	if _, err := g.broker().Cancel(g.t.Context(), fmt.Sprint(array)); err != nil {
+		g.t.Fatal(err)
+	}
+	b.cut()
+	g.kill()
+	g.up()
+	b.connect()
+	b.end(0)
+	for range 2 {
+		c := g.next()
+		if !g.filesOf(c.Work)["out3"] {
+			g.t.Errorf("job %d begins with %v", c.Job, g.filesOf(c.Work))
+		}
+		c.run()
+		c.end(0)
+		g.until(c.Job, core.Done)
 	}
 }

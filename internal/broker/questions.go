@@ -217,6 +217,7 @@ func (b *Broker) Cancel(ctx context.Context, ref string) (*View, error) {
 		case j.rec.State.Terminal():
 			return
 		case t.b.eng.World().Job(j.rec.ID) == nil: // it is held, or just being let in
+			t.passOn(j)
 			t.endHeld(j, 130, "the user asked for it")
 			t.wakeHeld()
 			return
