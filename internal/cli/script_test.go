@@ -14,9 +14,14 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/godwit-hpc/godwit/internal/lab"
 )
 
 func TestMain(m *testing.M) {
+	if code, ours := lab.Reexec(os.Args[1:]); ours {
+		os.Exit(code)
+	}
 	testscript.Main(m, map[string]func(){
 		"godwit": func() { os.Exit(Main("v0-test", os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})

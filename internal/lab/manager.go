@@ -2,11 +2,14 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Manager puts something onto the hosts of a cluster: a batch system, or no
@@ -42,6 +45,32 @@ type Settings struct {
 	Poll       string            `yaml:"poll,omitempty"`
 	Env        map[string]string `yaml:"env,omitempty"`
 	Commands   string            `yaml:"commands,omitempty"`
+	MPI        MPI               `yaml:"mpi,omitempty,flow"`
+
+	// SSHHosts are the hosts of a cluster of several, instead of SSH.
+	SSHHosts []string `yaml:"-"`
+}
+
+// MPI is how parallel programs run on a cluster: hosts with a part of a processor
+// have none to spare for ranks that wait.
+type MPI struct {
+	Yield bool `yaml:"yield"`
+}
+
+// MarshalYAML writes a list of hosts under the name of one.
+func (s Settings) MarshalYAML() (any, error) {
+	type plain Settings
+	if len(s.SSHHosts) == 0 {
+		return plain(s), nil
+	}
+	s.SSH = ""
+	var all, hosts yaml.Node
+	if err := errors.Join(all.Encode(plain(s)), hosts.Encode(s.SSHHosts)); err != nil {
+		return nil, err
+	}
+	hosts.Style = yaml.FlowStyle
+	all.Content = append(all.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "ssh"}, &hosts)
+	return &all, nil
 }
 
 var registry = struct {

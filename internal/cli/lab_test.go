@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/lab"
+)
+
+// labBed has a plan, and folders for labs and brokers of its own.
+func labBed(t *testing.T) (plan string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gwl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GODWIT_LABS", filepath.Join(dir, "labs"))
+	t.Setenv("GODWIT_STATE", filepath.Join(dir, "state"))
+	plan = filepath.Join(dir, "tiny.yaml")
+	text := "users: [alice]\nclusters: [{name: north, hosts: 2, cpus: 0.3, mbps: 100}]\n"
+	if err := os.WriteFile(plan, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// godwit runs a command and wants its exit code.
+func godwit(t *testing.T, code int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs strings.Builder
+	if got := Main("v0-test", args, strings.NewReader(""), &out, &errs); got != code {
+		t.Fatalf("godwit %s ends with %d, not %d: %s%s", strings.Join(args, " "), got, code, out.String(), errs.String())
+	}
+	return out.String(), errs.String()
+}
+
+func TestALabOnTheCommandLine(t *testing.T) {
+	plan := labBed(t)
+	if err := lab.Able(); err != nil {
+		if _, said := godwit(t, exitFailed, "lab", "up", plan); !strings.Contains(said, "root") || !strings.Contains(said, "--plain") {
+			t.Errorf("without root: %s", said)
+		}
+		return
+	}
+	t.Cleanup(func() { godwit(t, exitDone, "lab", "down", "--all") })
+	if out, _ := godwit(t, exitDone, "lab", "list", "-o", "json"); out != "[]\n" {
+		t.Errorf("labs before there is one: %s", out)
+	}
+	godwit(t, exitDone, "lab", "up", "--no-broker", plan)
+	godwit(t, exitBadInput, "lab", "up", "--no-broker", plan) // it is up
+	if out, _ := godwit(t, exitDone, "lab", "exec", "--user", "alice", "north2", "sh", "-c", "hostname; whoami"); out != "north2\nalice\n" {
+		t.Errorf("a command on a host: %q", out)
+	}
+	godwit(t, 7, "lab", "exec", "north1", "sh", "-c", "exit 7")
+	godwit(t, exitDone, "lab", "do", "load", "north1", "1")
+	godwit(t, exitDone, "lab", "do", "cut", "north")
+	godwit(t, exitBadInput, "lab", "do", "load", "nowhere", "1")
+	out, _ := godwit(t, exitDone, "lab", "list", "-o", "json")
+	var labs []labReport
+	if err := json.Unmarshal([]byte(out), &labs); err != nil || len(labs) != 1 || len(labs[0].Hosts) != 3 || labs[0].Hosts[1].Load != 1 || !labs[0].Sites[1].Cut {
+		t.Errorf("the list for programs: %v %s", err, out)
+	}
+	if out, _ := godwit(t, exitDone, "lab", "list"); !strings.Contains(out, "10.77.1.1  up, cut off, load 1") {
+		t.Errorf("the list for people:\n%s", out)
+	}
+	godwit(t, exitDone, "lab", "down")
+	godwit(t, exitBadInput, "lab", "down")
+	godwit(t, exitDone, "lab", "down", "tiny")
+
+	scenario := filepath.Join(filepath.Dir(plan), "s.yaml")
+	text := "plan: tiny.yaml\nsteps:\n  - {on: north1, as: alice, check: hostname, says: north1}\n  - {on: north1, check: hostname, says: south, within: 300ms}\n"
+	if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, said := godwit(t, exitFailed, "lab", "run", scenario); !strings.Contains(out, "holds after") || !strings.Contains(said, "2 steps") || !strings.Contains(said, "1 of 2 checks failed") {
+		t.Errorf("a scenario: %s%s", out, said)
+	}
+	if names, err := lab.List(); err != nil || len(names) > 0 {
+		t.Errorf("left of a scenario: %v %v", names, err)
+	}
+}
