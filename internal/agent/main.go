@@ -26,9 +26,7 @@ import (
 // Main runs the attempt in the folder dir to its end and returns the exit code of
 // this process: 0 also if the program fails, since that is told to the broker.
 func Main(dir string) int {
-	// Each of these stops all threads for a moment, and a short program ends
-	// before it can matter.
-	time.AfterFunc(time.Second, modest)
+	modest()
 	// Whoever asks us to go gets an orderly departure. Hangups and broken pipes
 	// are not for us; caught and not ignored, so that the program finds them as
 	// usual.
