@@ -247,6 +247,7 @@ func (d *draft) files() error {
 		}
 		d.Workdir = dir
 	}
+	d.sortOut()
 	scriptAt := len(d.Inputs)
 	if d.script != "" {
 		d.Inputs = append(d.Inputs, d.script)
@@ -290,7 +291,7 @@ func (d *draft) distinct() error {
 		}
 		names[name] = in
 	}
-	return nil
+	return d.distinctFar(names)
 }
 
 // input is a path below the work folder as relative to it, any other as absolute.

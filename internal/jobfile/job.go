@@ -21,6 +21,7 @@ type Job struct {
 	Workdir string            `json:"workdir,omitempty"` // absolute on the submitting machine; "": an empty folder
 	Outputs []string          `json:"outputs,omitempty"` // brought back; none named: whatever changed
 	Inputs  []string          `json:"inputs,omitempty"`  // relative: below Workdir; absolute: put beside it by its last name
+	Far     []FarInput        `json:"far,omitempty"`     // inputs that are elsewhere
 	Env     map[string]string `json:"env,omitempty"`
 
 	Deadline time.Duration `json:"deadline,omitempty"` // from submission; 0 if none
@@ -139,6 +140,7 @@ func (j *Job) Check() error {
 	bad := func(field string, value any, want string) error {
 		return &badinput.Error{Field: field, Value: fmt.Sprint(value), Want: want}
 	}
+	far, farErr := j.checkFar()
 	switch a := j.Array; {
 	case len(j.Argv) == 0 || j.Argv[0] == "":
 		return bad("argv", strings.Join(j.Argv, " "), "a command")
@@ -150,6 +152,8 @@ func (j *Job) Check() error {
 		return bad("array", fmt.Sprintf("%d-%d:%d %s", a.First, a.Last, a.Step, a.List), fmt.Sprintf("at most %d indices", maxArray))
 	case j.Stdout+j.Stderr != "" && !filepath.IsAbs(j.Workdir):
 		return bad("workdir", j.Workdir, "the folder to which output files are relative")
+	case farErr != nil:
+		return bad("inputs", far.From, farErr.Error())
 	case j.Begin < 0 || j.Deadline < 0 || j.Estimate < 0 || j.Time < 0 || j.Memory < 0 || j.Processes < 0 || j.Retries < 0:
 		return bad("job", j.Name, "times and numbers that are not negative")
 	}

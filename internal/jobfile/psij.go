@@ -95,13 +95,13 @@ func (s *jobSpec) fields() []field {
 		{"directory", s.known("workdir", "directory", &s.Workdir, parseText)},
 		{"inherit_environment", func(v yamlfile.Value) { s.inherit = v.Bool() }},
 		{"environment", s.readEnvs},
-		{"stdin_path", s.known("stdin", "stdin_path", &s.stdin, parseInput)},
+		{"stdin_path", s.known("stdin", "stdin_path", &s.stdin, parseHere)},
 		{"stdout_path", func(v yamlfile.Value) { s.Stdout = plainName(s.redirect(scalar(v, parseText))) }},
 		{"stderr_path", func(v yamlfile.Value) { s.Stderr = plainName(s.redirect(scalar(v, parseText))) }},
 		{"resources", func(v yamlfile.Value) { s.mapping(v, "resources.", s.resources()) }},
 		{"attributes", func(v yamlfile.Value) { s.mapping(v, "attributes.", s.attributes()) }},
-		set("pre_launch", &s.around.pre, parseInput),
-		set("post_launch", &s.around.post, parseInput),
+		set("pre_launch", &s.around.pre, parseHere),
+		set("post_launch", &s.around.post, parseHere),
 		{"launcher", func(v yamlfile.Value) {
 			s.launcher = v.Choice("single", "multiple", "mpirun", "srun")
 		}},

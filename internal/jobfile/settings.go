@@ -75,7 +75,7 @@ func Flags() []Flag {
 		flag("time", "TIME", "ended after running this long", func(d *draft) *time.Duration { return &d.Time }, parseDuration),
 		flag("processes", "N", "processes that it may have at once", func(d *draft) *int { return &d.Processes }, parseWhole(1, maxProcesses)),
 		flag("workdir", "DIR", "folder that is sent along and in which it runs", func(d *draft) *string { return &d.Workdir }, parseText),
-		many("input", "inputs", "FILE", "also sent along; may be given several times", func(d *draft) *[]string { return &d.Inputs }, parseInput),
+		many("input", "inputs", "FILE", "also sent along, or cluster:path; may be given several times", func(d *draft) *[]string { return &d.Inputs }, parseInput),
 		many("output-file", "outputs", "FILE", "brought back at the end, with * and ? for several; none named: all that changed", func(d *draft) *[]string { return &d.Outputs }, parseInside),
 		{Name: "env", Kind: "NAME[=VALUE]", Help: "environment variable; without a value that of the caller", Many: true, apply: applyEnv},
 		flag("setup", "LINE", "shell line that runs once before it, in the same folder", func(d *draft) *string { return &d.Setup }, parseText),

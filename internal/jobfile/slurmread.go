@@ -124,7 +124,7 @@ func (s *slurmScript) readInput(value string) error {
 
 // from has the job read a file as its standard input.
 func (m *imported) from(file string) error {
-	if _, err := parseInput(file); err != nil {
+	if _, err := parseHere(file); err != nil {
 		return m.fails(err.Error())
 	}
 	m.stdin = file

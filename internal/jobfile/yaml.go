@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
@@ -80,7 +79,7 @@ func (d *draft) fields() []field {
 		{"argv", d.readArgv},
 		set("setup", &d.Setup, parseText),
 		set("workdir", &d.Workdir, parseText),
-		list("inputs", "files", &d.Inputs, parseInput),
+		{"inputs", d.readInputs},
 		list("outputs", "files within the work folder", &d.Outputs, parseInside),
 		{"envs", d.readEnvs},
 		{"deadline", d.readDeadline},
@@ -240,17 +239,4 @@ func oneOf(s string, from []string) (string, error) {
 		return s, nil
 	}
 	return "", fmt.Errorf("one of %s", strings.Join(from, ", "))
-}
-
-// atSite is a file at another site, or an object in a store.
-var atSite = lazyregexp.New(`^[A-Za-z0-9_-][A-Za-z0-9._-]*:`)
-
-func parseInput(s string) (string, error) {
-	if atSite.MatchString(s) {
-		return "", fmt.Errorf("not supported yet: files at other sites come later; a file with such a name here is ./%s", s)
-	}
-	if s == "" || strings.ContainsRune(s, 0) {
-		return "", fmt.Errorf("a file that is sent along, such as flight.dat")
-	}
-	return s, nil
 }
