@@ -30,8 +30,7 @@ func onACell(t testing.TB, nodes, slots int, flags ...string) string {
 			c.StopMaster()
 		case "start":
 			c.StartMaster()
-		case "restart":
-			c.RestartMaster()
+			c.Ready()
 		case "kill":
 			c.KillExecd(words[1])
 		case "revive":

@@ -252,7 +252,7 @@ func restarted(t *testing.T) {
 		why, err := d.Why(t.Context(), batchtest.ID(all[0]))
 		return err == nil && strings.Contains(why, "does not answer")
 	})
-	batchtest.Outside(t, "start")
+	batchtest.Outside(t, "start") // and its hosts know: of jobs that end before, it would hear a minute later
 	if err := <-begun; err != nil {
 		t.Error(err)
 	}
