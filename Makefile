@@ -11,18 +11,32 @@ FUZZTIME_TEST ?= 2s
 FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
-.PHONY: help build sandbox examples test check fmt fmt-check vet lint unit race race-all fuzz-short fuzz bench demo experiments deps clean
+.PHONY: help build sandbox examples yield test check fmt fmt-check vet lint unit race race-all fuzz-short fuzz bench demo experiments deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: $(BUILD)/godwit-sandbox examples ## build the binaries godwit and godwit-sandbox into build/
+build: $(BUILD)/godwit-sandbox examples yield ## build the binaries godwit and godwit-sandbox into build/
 	CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BUILD)/godwit ./cmd/godwit
 
 # The example programs that are not scripts; without a C compiler there are none.
 examples: ## compile the example programs
 	@if command -v cc >/dev/null; then $(MAKE) --no-print-directory examples/jobs/burn; \
 	else echo "no C compiler: examples/jobs/burn is not built (make deps)"; fi
+	@if command -v mpicc >/dev/null; then $(MAKE) --no-print-directory examples/apps/build/ring examples/apps/build/pi; \
+	else echo "no mpicc: examples/apps are not built (make deps)"; fi
+
+examples/apps/build/%: examples/apps/%.c
+	@mkdir -p $(@D)
+	mpicc -O2 -Wall -Wextra -o $@ $< -lm
+
+# What lets waiting ranks of MPI programs sleep; the program carries it along.
+yield: ## compile the library for MPI programs that godwit carries along
+	@if command -v cc >/dev/null; then $(MAKE) --no-print-directory mpi/yield/built/yield.so; \
+	else echo "no C compiler: waiting ranks of MPI programs will not sleep (make deps)"; fi
+
+mpi/yield/built/yield.so: mpi/yield.c
+	cc -O2 -Wall -Wextra -shared -fPIC -nostdlib -fvisibility=hidden -Wl,-s -o $@.part $< && mv $@.part $@
 
 examples/jobs/burn: examples/jobs/burn.c
 	cc -O2 -o $@ $<
@@ -72,7 +86,7 @@ vet: ## go vet
 lint: ## golangci-lint, pinned in tools/go.mod (built on first use)
 	$(TOOL) golangci-lint run
 
-unit: $(BUILD)/godwit-sandbox ## all tests, never from the cache
+unit: $(BUILD)/godwit-sandbox yield examples ## all tests, never from the cache
 	$(GO) test -count=1 $(PKG)
 
 race: $(BUILD)/godwit-sandbox ## tests of the packages that start goroutines, under the race detector
@@ -104,4 +118,4 @@ deps: ## install what is missing on a bare Debian (C compiler, Python)
 	@sh scripts/deps.sh
 
 clean: ## remove what the other targets built
-	rm -rf $(BUILD) examples/jobs/burn
+	rm -rf $(BUILD) examples/jobs/burn examples/apps/build mpi/yield/built/yield.so

@@ -97,6 +97,9 @@ func (p *preparation) continueFrom(ctx context.Context, saved *wire.Saved) (*sta
 	if err != nil {
 		return nil, err
 	}
+	if err := p.placeInputs(ctx, true); err != nil {
+		return nil, err
+	}
 	image := filepath.Join(p.folder.scratch(), fmt.Sprintf("restore.%d", saved.N))
 	if err := os.MkdirAll(image, 0o700); err != nil {
 		return nil, lost("%v", err)
@@ -121,6 +124,9 @@ func (p *preparation) fromTheBeginning(ctx context.Context) (*started, error) {
 		if o := new(outcome); !errors.As(err, &o) && ctx.Err() == nil {
 			err = lost("the work folder: %v", err)
 		}
+		return nil, err
+	}
+	if err := p.placeInputs(ctx, false); err != nil {
 		return nil, err
 	}
 	pick, err := p.pick()
@@ -169,7 +175,7 @@ func (p *preparation) open(s *started, out, err int64) error {
 	if e != nil {
 		return lost("%v", e)
 	}
-	s.pipes, s.program = pipes, p.build(pipes)
+	s.pipes, s.program = pipes, p.build(pipes, s.choice.method)
 	return nil
 }
 
@@ -241,6 +247,9 @@ func (p *preparation) pick() (choice, error) {
 		return choice{method: methodRestart, why: "the sandbox was tried and is not for this program"}, nil
 	}
 	w.noBox = func() string {
+		if len(hostsOf(a)) > 1 {
+			return "it is spread over several hosts"
+		}
 		if _, err := p.around.methods(methodSandbox); err != nil {
 			return err.Error()
 		}
@@ -260,14 +269,18 @@ func expected(a *wire.Attempt) time.Duration {
 }
 
 // build is the program as the job describes it.
-func (p *preparation) build(pipes *pipes) *checkpoint.Program {
-	a := p.attempt
+func (p *preparation) build(pipes *pipes, method string) *checkpoint.Program {
+	a, ours := p.attempt, os.Environ()
+	var more map[string]string
+	if method != methodSandbox { // from where neither our files nor other hosts are seen
+		more = mpiVariables(a, p.folder, ours)
+	}
 	stderr := pipes.w[1]
 	if a.Spec.Merge {
 		stderr = pipes.w[0]
 	}
 	return &checkpoint.Program{
-		Argv: a.Spec.Argv, Restart: a.Spec.Checkpoint.Restart, Env: environment(a, p.folder.work(), os.Environ()),
+		Argv: a.Spec.Argv, Restart: a.Spec.Checkpoint.Restart, Env: environment(a, p.folder.work(), ours, more),
 		Dir: p.folder.work(), Scratch: p.folder.scratch(), Stdout: pipes.w[0], Stderr: stderr,
 		Mark: a.Mark, CPUs: a.CPUs, Cgroup: a.Cgroup,
 		Limits: checkpoint.Limits{Processes: a.Spec.Processes},
@@ -314,13 +327,14 @@ func empty(dir string) error {
 
 // environment is ours, with what the job sets, and a few variables that tell the
 // program where it is.
-func environment(a *wire.Attempt, dir string, ours []string) []string {
+func environment(a *wire.Attempt, dir string, ours []string, more map[string]string) []string {
 	set := map[string]string{
 		"PWD": dir, "GODWIT_JOB": fmt.Sprint(a.Job), "GODWIT_PROCS": fmt.Sprint(max(a.Procs, 1)), "GODWIT_ATTEMPT": a.Mark,
 	}
 	if a.Spec.Array != (jobfile.ArrayRange{}) {
 		set["GODWIT_INDEX"] = fmt.Sprint(a.Index)
 	}
+	maps.Copy(set, more)
 	maps.Copy(set, managerVariables(a, dir, ours))
 	maps.Copy(set, a.Spec.Env)
 	set["GODWIT_ATTEMPT"] = a.Mark

@@ -4,10 +4,24 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
 )
 
 // mostHosts bounds what a list of hosts may unfold to.
 const mostHosts = 10_000
+
+// hostsOf are the hosts of an attempt: those that the driver chose, or hostsHere.
+func hostsOf(a *wire.Attempt) []string {
+	if len(a.Hosts) == 0 {
+		return hostsHere(os.Getenv)
+	}
+	var list []string
+	for _, h := range a.Hosts {
+		list = append(list, h.Name)
+	}
+	return list
+}
 
 // hostsHere are the hosts that the attempt was given: those that the cluster's
 // manager names, else this one.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -75,7 +74,7 @@ func (l *life) began(s *started, err error) {
 	l.takeOver(s)
 	v := wire.Vitals{Wall: l.now().Seconds(), Done: -1, Chance: -1, Method: s.choice.method}
 	l.outbox.held = s.choice.trial
-	l.outbox.say(wire.Message{Kind: wire.Running, Method: s.choice.method, Hosts: hostsHere(os.Getenv), Why: s.choice.why, Saved: s.saved, State: &v})
+	l.outbox.say(wire.Message{Kind: wire.Running, Method: s.choice.method, Hosts: hostsOf(l.attempt), Why: s.choice.why, Saved: s.saved, State: &v})
 	if s.saved == nil {
 		l.note("method", s.choice.method, s.choice.why, nil)
 	}

@@ -196,7 +196,7 @@ func (l *life) goOn(why error) {
 		s := *old
 		pipes, err := openPipes(l.spool)
 		if err == nil {
-			s.pipes, s.program = pipes, p.build(pipes)
+			s.pipes, s.program = pipes, p.build(pipes, s.choice.method)
 			err = p.launch(ctx, &s, image)
 		}
 		return func() { l.wentOn(&s, why, err) }, func() {

@@ -159,7 +159,7 @@ func TestSamplesAreNeitherTooManyNorTooFew(t *testing.T) {
 func TestTheEnvironmentIsOursAndTheJobs(t *testing.T) {
 	a := &wire.Attempt{Job: 9, Mark: "m", Procs: 4, Index: 3, Spec: jobfile.Job{
 		Env: map[string]string{"HOME": "/elsewhere", "GODWIT_ATTEMPT": "forged", "X": ""}, Array: jobfile.ArrayRange{First: 1, Last: 5, Step: 1}}}
-	got := strings.Join(environment(a, "/w", []string{"HOME=/root", "GODWIT_OLD=1", "PATH=/bin", "PWD=/"}), " ")
+	got := strings.Join(environment(a, "/w", []string{"HOME=/root", "GODWIT_OLD=1", "PATH=/bin", "PWD=/"}, nil), " ")
 	if want := "PATH=/bin GODWIT_ATTEMPT=m GODWIT_INDEX=3 GODWIT_JOB=9 GODWIT_PROCS=4 HOME=/elsewhere PWD=/w X="; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

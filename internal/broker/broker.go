@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/depot"
@@ -51,6 +52,7 @@ type Cluster struct {
 	Hosts       []world.HostSpec
 	HostNames   []string
 	Nice        int
+	MPI         wire.MPI                       // for parallel programs
 	Methods     func(context.Context) []string // checkpoint methods that work there; for people
 	CPUFeatures []string                       // of its hosts; nil: not known
 	Managed     bool                           // it has a queue of its own

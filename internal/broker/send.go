@@ -102,7 +102,7 @@ func (t *turn) attempt(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
 	}
 	p := w.Part(0)
 	a := &wire.Attempt{Job: j.rec.ID, Epoch: epoch, Mark: j.rec.Mark, Cluster: c.Name, Spec: *j.spec, Index: j.rec.Index, Parent: j.rec.Parent,
-		Procs: p.Size(), Held: p.Procs(), Speed: t.b.eng.World().Cluster(c.id).Speed(), Broker: t.b.opt.Socket, Nice: c.Nice,
+		Procs: p.Size(), Held: p.Procs(), Speed: t.b.eng.World().Cluster(c.id).Speed(), Broker: t.b.opt.Socket, Nice: c.Nice, MPI: c.MPI,
 		Work: j.rec.Work, Saved: j.saved, Every: wire.Every{Sample: t.b.opt.Sample}, Rule: t.b.opt.Rule,
 		Deadline: j.rec.Deadline, Now: t.now, CPUFeatures: t.b.features}
 	if len(j.saved) > 0 {

@@ -49,6 +49,9 @@ func Main(version string, args []string, stdin io.Reader, stdout, stderr io.Writ
 	if len(args) == 3 && args[0] == "agent" && args[1] == "--guard" {
 		return agent.Guard(args[2])
 	}
+	if code, ours := launched(args); ours {
+		return code
+	}
 	if len(args) == 1 && args[0] == "outpost" { // started by a broker over SSH, for nobody to type
 		return outpost.Main()
 	}

@@ -31,7 +31,7 @@ type Cluster struct {
 	Name   string
 	Driver string  // Local, Slurm, GridEngine
 	CPUs   []int   // of this machine; nil for the clusters that are elsewhere or have a manager
-	Slots  int     // processors offered; 0: as many as there turn out to be
+	Slots  int     // processors offered, by each of SSHHosts; 0: as many as there turn out to be
 	Quota  float64 // share of each CPU that jobs may use; 1: all
 	Speed  float64 // relative to the reference host; 0: to be measured
 	Nice   int
@@ -40,6 +40,7 @@ type Cluster struct {
 	Queue int // processors that jobs may wait for in the manager's queue; 0: as many as slots
 
 	SSH        string   // user@host, as the OpenSSH client takes it; "": on this machine
+	SSHHosts   []string // all of them, if the cluster is several machines without a manager; the first is SSH
 	SSHOptions []string // for that client
 	Dir        string   // folder there that all hosts of the cluster see; "": the usual one
 	Partition  string   // of Slurm, or queue of Grid Engine; "": the usual one
@@ -49,6 +50,13 @@ type Cluster struct {
 	Poll       time.Duration
 	Env        map[string]string // for the manager's commands
 	Commands   string            // folder of the manager's commands; "": found by PATH
+	MPI        MPI
+}
+
+// MPI is what is peculiar to parallel programs on a cluster.
+type MPI struct {
+	Yield   bool   // ranks that wait leave the processor alone
+	Network string // over which they talk, as Open MPI takes it; "": any
 }
 
 // Here reports whether the cluster is a part of this machine and nothing else.

@@ -18,6 +18,7 @@ const (
 	maxClusters = 1000
 	maxCPU      = 1 << 16
 	maxSlots    = 1_000_000
+	maxHosts    = 1000
 	maxSpeed    = 1000
 	minSample   = 100 * time.Millisecond
 	maxSample   = 2 * time.Minute
@@ -155,7 +156,7 @@ func readCluster(v yamlfile.Value, cpus []int) *cluster {
 		yamlfile.Key("speed", func(v yamlfile.Value) { c.Speed = readSpeed(v) }),
 		yamlfile.Key("nice", func(v yamlfile.Value) { c.Nice = v.Whole(0, 19) }),
 		yamlfile.Set("memory", &c.Memory, positiveSize),
-		yamlfile.Set("ssh", &c.SSH, sshName),
+		yamlfile.Key("ssh", c.readSSH),
 		yamlfile.Key("ssh_options", func(v yamlfile.Value) { c.SSHOptions = texts(v, "options of ssh") }),
 		yamlfile.Key("dir", func(v yamlfile.Value) { c.Dir = v.Text("a folder") }),
 		yamlfile.Set("partition", &c.Partition, yamlfile.Value.Name),
@@ -166,6 +167,7 @@ func readCluster(v yamlfile.Value, cpus []int) *cluster {
 		yamlfile.Key("queue", func(v yamlfile.Value) { c.Queue = v.Whole(1, maxSlots) }),
 		yamlfile.Key("env", func(v yamlfile.Value) { c.Env = variables(v) }),
 		yamlfile.Key("commands", func(v yamlfile.Value) { c.Commands = v.Text("a folder") }),
+		yamlfile.Key("mpi", c.MPI.read),
 	)
 	found.Need("name", "the cluster's name")
 	c.misplaced(found)
@@ -196,9 +198,50 @@ func (c *cluster) misplaced(found yamlfile.Found) {
 	if !c.Managed() {
 		wrong([]string{"partition", "options", "time", "poll", "queue", "env", "commands"}, "only with driver slurm or gridengine")
 	}
+	if c.Managed() && len(c.SSHHosts) > 0 {
+		wrong([]string{"ssh"}, "one host, from where jobs are submitted; several are for machines without a batch system (driver local)")
+	}
 	if c.Driver != GridEngine {
 		wrong([]string{"pe"}, "only with driver gridengine")
 	}
+}
+
+// readSSH reads a host, or a list of hosts that are one cluster.
+func (c *cluster) readSSH(v yamlfile.Value) {
+	if v.Kind() != yamlfile.List {
+		c.SSH = sshName(v)
+		return
+	}
+	var hosts []string
+	for v := range v.List("hosts as ssh takes them") {
+		h := sshName(v)
+		if slices.ContainsFunc(hosts, func(other string) bool { return SSHHost(other) == SSHHost(h) }) {
+			v.Wrong("each host once")
+		}
+		hosts = append(hosts, h)
+	}
+	if len(hosts) == 0 || len(hosts) > maxHosts {
+		v.Fail("", fmt.Sprintf("from 1 to %d hosts", maxHosts))
+		return
+	}
+	if c.SSH = hosts[0]; len(hosts) > 1 {
+		c.SSHHosts = hosts
+	}
+}
+
+// SSHHost is the host's name in what ssh is asked for.
+func SSHHost(s string) string { return s[strings.LastIndexByte(s, '@')+1:] }
+
+func (m *MPI) read(v yamlfile.Value) {
+	v.Mapping(
+		yamlfile.Set("yield", &m.Yield, yamlfile.Value.Bool),
+		yamlfile.Key("network", func(v yamlfile.Value) {
+			const want = "interfaces or networks as Open MPI takes them, such as eth1 or 10.0.0.0/24"
+			if m.Network = v.Text(want); m.Network == "" || strings.ContainsAny(m.Network, " \t\n\x00") {
+				v.Wrong(want)
+			}
+		}),
+	)
 }
 
 // sshName is whom to ask for: it must not be taken for an option.

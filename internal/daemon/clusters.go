@@ -13,12 +13,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/broker"
 	"github.com/godwit-hpc/godwit/internal/calibrate"
 	"github.com/godwit-hpc/godwit/internal/checkpoint/sandbox"
 	"github.com/godwit-hpc/godwit/internal/config"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/pool"
 	"github.com/godwit-hpc/godwit/internal/gate"
 	"github.com/godwit-hpc/godwit/internal/site"
 	"github.com/godwit-hpc/godwit/internal/world"
@@ -99,6 +101,9 @@ func (g *grid) cluster(ctx context.Context, c *config.Cluster) (*broker.Cluster,
 	for _, n := range survey.Notes {
 		g.Log.Warn(n, "cluster", c.Name)
 	}
+	if p, ok := d.(*pool.Driver); ok {
+		return pooled(c, p, survey)
+	}
 	elastic := c.Slots == 0
 	if elastic {
 		c.Slots = survey.Procs()
@@ -107,7 +112,7 @@ func (g *grid) cluster(ctx context.Context, c *config.Cluster) (*broker.Cluster,
 	if slots == 0 {
 		return nil, &badinput.Error{Field: "slots", Want: "how many processors the cluster offers; it says that it has none"}
 	}
-	b := &broker.Cluster{Name: c.Name, Kind: kindOf(c), Driver: d, Managed: c.Managed(), Elastic: elastic, Queue: queueOf(c, slots), CPUFeatures: survey.CPUFeatures,
+	b := &broker.Cluster{Name: c.Name, Kind: kindOf(c), Driver: d, Managed: c.Managed(), Elastic: elastic, Queue: queueOf(c, slots), CPUFeatures: survey.CPUFeatures, MPI: wire.MPI(c.MPI),
 		Methods: func(context.Context) []string { return survey.Methods },
 		Hosts:   []world.HostSpec{{Procs: slots, Speed: speedOf(c, survey), Memory: c.Memory}}}
 	for _, h := range survey.Hosts {
@@ -159,7 +164,7 @@ func (g *grid) here(c *config.Cluster) (*broker.Cluster, error) {
 	for _, n := range d.Notes() {
 		g.Log.Warn(n, "cluster", c.Name)
 	}
-	return &broker.Cluster{Name: c.Name, Kind: config.Local, Driver: d, HostNames: []string{host}, Nice: c.Nice, Methods: methods,
+	return &broker.Cluster{Name: c.Name, Kind: config.Local, Driver: d, HostNames: []string{host}, Nice: c.Nice, MPI: wire.MPI(c.MPI), Methods: methods,
 		Hosts: []world.HostSpec{{Procs: c.Slots, Speed: speed, Memory: c.Memory}}}, nil
 }
 

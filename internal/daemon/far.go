@@ -17,6 +17,15 @@ import (
 // far makes the driver of a cluster that is reached by SSH. It connects beside
 // us; whoever needs the cluster waits for that.
 func (g *grid) far(c *config.Cluster) (driver.Driver, error) {
+	if len(c.SSHHosts) > 0 {
+		return g.several(c)
+	}
+	return g.reach(c, c.SSH, "")
+}
+
+// reach makes the driver of one host, or of a whole cluster behind it. The word
+// tells hosts of one cluster apart that may share a file system.
+func (g *grid) reach(c *config.Cluster, ssh, word string) (driver.Driver, error) {
 	owner, err := g.identity()
 	if err != nil {
 		return nil, err
@@ -25,8 +34,8 @@ func (g *grid) far(c *config.Cluster) (driver.Driver, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	o := remote.Options{Cluster: c.Name, SSH: c.SSH, SSHOptions: c.SSHOptions, Socket: g.door, Control: control(g.socket), Owner: owner,
-		Sent: filepath.Join(dir, c.Name+".sent"), Settings: *g.settings(c), Log: g.Log}
+	o := remote.Options{Cluster: c.Name, SSH: ssh, SSHOptions: c.SSHOptions, Socket: g.door, Control: control(g.socket), Owner: owner + word,
+		Sent: filepath.Join(dir, c.Name+word+".sent"), Settings: *g.settings(c), Log: g.Log}
 	if len(g.Agent) > 0 { // as tests have it
 		o.Binary = g.Agent[0]
 	}

@@ -34,6 +34,8 @@ type Attempt struct {
 	Speed  float64      `json:"speed"`            // of this cluster, relative to the reference host
 	Broker string       `json:"broker"`           // path of its socket, or of the file that says where it is, see package gate
 	Nice   int          `json:"nice,omitempty"`   // set by the driver if it is 0
+	Hosts  []Host       `json:"hosts,omitempty"`  // it is spread over these, the agent on the first; nil: over this one, or those that a manager names
+	MPI    MPI          `json:"mpi,omitzero"`
 
 	// Limit is the wall time after which the cluster's manager ends the attempt,
 	// counted from the start of its agent; 0: never. The driver sets it.
@@ -61,6 +63,19 @@ type Attempt struct {
 
 	Inputs  []Input `json:"inputs,omitempty"`  // files that are put into the work folder besides
 	Brought string  `json:"brought,omitempty"` // folder of a depot that may hold them; set on the way, where the cluster has one
+}
+
+// Host is a part of an attempt's processors, by the name under which the other
+// hosts reach it.
+type Host struct {
+	Name  string `json:"name"`
+	Procs int    `json:"procs"`
+}
+
+// MPI is what is peculiar to parallel programs on a cluster.
+type MPI struct {
+	Yield   bool   `json:"yield,omitempty"`   // ranks that wait leave the processor alone
+	Network string `json:"network,omitempty"` // over which they talk, as Open MPI takes it: eth1, 10.0.0.0/24; "": any
 }
 
 // Every is how often things are done.

@@ -17,12 +17,13 @@ import (
 )
 
 // all are the managers there are, by the names that plans use.
-var all = map[string]lab.Manager{lab.None: plain{}, slurmName: slurmManager{}, gridEngineName: gridEngineManager{}}
+var all = map[string]lab.Manager{lab.None: plain{}, pooledName: pooled{}, slurmName: slurmManager{}, gridEngineName: gridEngineManager{}}
 
 // What plans call them, and brokers their drivers.
 const (
 	slurmName      = "slurm"
 	gridEngineName = "gridengine"
+	pooledName     = "ssh"
 )
 
 // Register makes all of them known to labs.
@@ -127,7 +128,7 @@ func names(hosts []*lab.Host) []string {
 // reached are the settings that all clusters have: a user's account on a host,
 // and a folder of the cluster's own in the home that all hosts share.
 func reached(l *lab.Lab, name, user string, h *lab.Host) lab.Settings {
-	set := lab.Settings{Name: name, SSH: user + "@" + h.Name, Dir: ".godwit/" + name}
+	set := lab.Settings{Name: name, SSH: user + "@" + h.Name, Dir: ".godwit/" + name, MPI: lab.MPI{Yield: true}}
 	if s, err := servers(l); err == nil {
 		set.SSHOptions = []string{"-F", s.ClientConfig()}
 	}

@@ -1,0 +1,105 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Launch runs a command on another host for a program of this attempt, as mpirun
+// wants it of its launch agent: launch HOST WORDS…, the words being a line for a
+// shell. It goes there with the user's ssh. If this process, whoever started it, or
+// the connection ends, so does all that the command became over there. It returns
+// the exit code of this process.
+func Launch(args []string) int {
+	if len(args) < 2 {
+		fmt.Fprintln(os.Stderr, "godwit launch: HOST COMMAND…")
+		return 2
+	}
+	line, err := limbLine(os.Getenv("GODWIT_ATTEMPT"), os.Getenv(yieldVariable) != "", strings.Join(args[1:], " "))
+	if err != nil {
+		return launchFails(err)
+	}
+	cmd := exec.Command("ssh", "-o", "BatchMode=yes", "-o", "ControlPath=none", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3",
+		"-o", "ConnectTimeout=15", "-o", "ClearAllForwardings=yes", "-o", "LogLevel=ERROR", "-T", "--", args[0], line)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return launchFails(err)
+	}
+	if err := cmd.Start(); err != nil {
+		return launchFails(err)
+	}
+	end := sync.OnceFunc(func() {
+		_ = in.Close() // which the limb notices
+		time.AfterFunc(2*time.Second, func() { _ = cmd.Process.Kill() })
+	})
+	go attend(in, os.Getppid(), end)
+	err = cmd.Wait()
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		if code := exit.ExitCode(); code >= 0 {
+			return code
+		}
+	}
+	if err != nil {
+		return launchFails(err)
+	}
+	return 0
+}
+
+// attend tells the limb that we are there until that is no longer so: we are to
+// end, or whoever started us is gone.
+func attend(in io.Writer, parent int, end func()) {
+	leave := make(chan os.Signal, 1)
+	signal.Notify(leave, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	look, tell := time.NewTicker(200*time.Millisecond), time.NewTicker(beat)
+	for {
+		select {
+		case <-leave:
+			end()
+			return
+		case <-look.C:
+			if os.Getppid() != parent {
+				end()
+				return
+			}
+		case <-tell.C:
+			if _, err := in.Write([]byte{'.'}); err != nil {
+				end()
+				return
+			}
+		}
+	}
+}
+
+// limbLine is the command for the shell over there. Our program is there too, at
+// the same place. What is to be run is written in digits: it comes through two
+// shells.
+func limbLine(mark string, yield bool, command string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if !regexp.MustCompile(`^[A-Za-z0-9/._+@=-]+$`).MatchString(self) {
+		return "", fmt.Errorf("%s: such a name does not come through a shell", self)
+	}
+	how := "plain"
+	if yield {
+		how = "yield"
+	}
+	return fmt.Sprintf("exec %s limb %x %s %x", self, mark, how, command), nil
+}
+
+func launchFails(err error) int {
+	fmt.Fprintln(os.Stderr, "godwit launch:", err)
+	return 1
+}

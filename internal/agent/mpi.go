@@ -1,0 +1,124 @@
+package agent
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/mpi/yield"
+)
+
+// yieldVariable tells the launcher that ranks are to sleep while they wait.
+const yieldVariable = "GODWIT_MPI_YIELD"
+
+// mpiVariables make an mpirun without arguments start as many ranks as the attempt
+// has processors, on its hosts, with our launcher. Below a manager of the cluster
+// mpirun asks that one; all that is said then is how ranks wait.
+func mpiVariables(a *wire.Attempt, f folder, ours []string) map[string]string {
+	set := map[string]string{}
+	if a.MPI.Yield {
+		if lib, err := yieldLibrary(); err == nil {
+			set["LD_PRELOAD"] = lib
+			set[yieldVariable] = "1"
+		}
+		set["OMPI_MCA_mpi_yield_when_idle"] = "1"
+	}
+	if a.MPI.Network != "" {
+		set["OMPI_MCA_btl_tcp_if_include"], set["OMPI_MCA_oob_tcp_if_include"] = a.MPI.Network, a.MPI.Network
+	}
+	if value(ours, "SLURM_JOB_ID") != "" || value(ours, "PE_HOSTFILE") != "" || a.Spec.Manager.Kind != "" {
+		return set
+	}
+	file := f.path("hosts")
+	if err := os.WriteFile(file, []byte(hostFile(a)), 0o600); err != nil {
+		return set // mpirun will find this host by itself
+	}
+	set["GODWIT_HOSTFILE"], set["OMPI_MCA_orte_default_hostfile"] = file, file
+	set["OMPI_MCA_hwloc_base_binding_policy"] = "none" // another program may bind itself to the same processors
+	if len(a.Hosts) < 2 {
+		return set
+	}
+	if self, err := os.Executable(); err == nil && !strings.ContainsAny(self, " :,") {
+		set["OMPI_MCA_plm_rsh_agent"] = self + " launch"
+	}
+	set["OMPI_MCA_plm_rsh_no_tree_spawn"] = "1"
+	set["OMPI_MCA_plm_rsh_num_concurrent"] = fmt.Sprint(len(a.Hosts) + 1) // our launcher stays
+	set["OMPI_MCA_orte_leave_session_attached"] = "1"
+	set["OMPI_MCA_btl"] = "tcp,self,vader"
+	return set
+}
+
+// hostFile lists the hosts of the attempt as mpirun reads them. The first is this
+// one, by the name that it has here.
+func hostFile(a *wire.Attempt) string {
+	if len(a.Hosts) < 2 {
+		return fmt.Sprintf("localhost slots=%d\n", max(a.Procs, 1))
+	}
+	var b strings.Builder
+	for i, h := range a.Hosts {
+		name := h.Name
+		if i == 0 {
+			name = hostName()
+		}
+		fmt.Fprintf(&b, "%s slots=%d\n", name, h.Procs)
+	}
+	return b.String()
+}
+
+// yieldLibrary is the path of the library that makes waiting ranks sleep: beside
+// this program, where it has been put once, or else among what the user's programs
+// keep.
+func yieldLibrary() (string, error) {
+	lib := yield.Library()
+	if lib == nil {
+		return "", errors.New("it was not built")
+	}
+	sum := sha256.Sum256(lib)
+	name := "godwit-yield-" + hex.EncodeToString(sum[:6]) + ".so"
+	var places []string
+	if self, err := os.Executable(); err == nil {
+		places = append(places, filepath.Dir(self))
+	}
+	if dir, err := os.UserCacheDir(); err == nil {
+		places = append(places, filepath.Join(dir, "godwit"))
+	}
+	err := errors.New("there is no place for it")
+	for _, dir := range places {
+		path := filepath.Join(dir, name)
+		if strings.ContainsAny(path, " :") { // which the loader would take for two
+			continue
+		}
+		if _, err = os.Stat(path); err == nil {
+			return path, nil
+		}
+		if err = put(path, lib); err == nil {
+			return path, nil
+		}
+	}
+	return "", err
+}
+
+// put writes a file that appears when it is whole.
+func put(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".godwit-yield-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o755), f.Close()) //nolint:gosec // a library, for whoever runs the program
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // it is not whole
+	}
+	return err
+}
