@@ -107,6 +107,7 @@ type ClusterView struct {
 	Procs, Idle      int
 	Running, Waiting int // jobs
 	Speed, Share     float64
+	Away             bool // out of reach
 	Why              string
 	Reliability      history.Reliability
 }
@@ -135,13 +136,9 @@ func (b *Broker) Clusters(ctx context.Context) ([]ClusterView, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.askLoads(ctx, list)
 	for i := range list {
 		c := b.clusterNamed(list[i].Name)
-		load, err := c.Driver.Load(ctx)
-		if err != nil {
-			return nil, err
-		}
-		list[i].Share, list[i].Why = load.Share, load.Why
 		runs, err := b.opt.Store.Runs(ctx, store.Past{Cluster: c.Name, Limit: recent})
 		if err != nil {
 			return nil, err
@@ -149,6 +146,29 @@ func (b *Broker) Clusters(ctx context.Context) ([]ClusterView, error) {
 		list[i].Reliability = history.ReliabilityOf(runs)
 	}
 	return list, nil
+}
+
+// toSayHowBusy is how long who lists clusters waits for one of them.
+const toSayHowBusy = 5 * time.Second
+
+// askLoads asks all clusters at once how busy they are. One that does not say is
+// out of reach.
+func (b *Broker) askLoads(ctx context.Context, list []ClusterView) {
+	ctx, cancel := context.WithTimeout(ctx, toSayHowBusy)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range list {
+		v := &list[i]
+		all.Go(func() {
+			load, err := v.Driver.Load(ctx)
+			if err != nil {
+				v.Away, v.Why = true, err.Error()
+				return
+			}
+			v.Share, v.Why = load.Share, load.Why
+		})
+	}
+	all.Wait()
 }
 
 // PastOf is what past runs of one program in one cluster were like.

@@ -11,8 +11,11 @@ func (s *server) clusters(r *http.Request) ([]api.Cluster, error) {
 	views, err := s.Broker.Clusters(r.Context())
 	list := make([]api.Cluster, 0, len(views))
 	for _, v := range views {
-		c := api.Cluster{Name: v.Name, State: "up", Driver: v.Kind, Hosts: len(v.Hosts), Procs: v.Procs, Idle: v.Idle, Speed: v.Speed,
+		c := api.Cluster{Name: v.Name, State: "up", Driver: v.Kind, Hosts: max(len(v.Hosts), len(v.HostNames)), Procs: v.Procs, Idle: v.Idle, Speed: v.Speed,
 			Share: v.Share, Running: v.Running, Waiting: v.Waiting, Methods: []string{}, Why: v.Why}
+		if v.Away {
+			c.State = "down"
+		}
 		if v.Methods != nil {
 			c.Methods = v.Methods(r.Context())
 		}
