@@ -52,10 +52,11 @@ func (l *life) finish(m wire.Message) {
 // bringResult pushes the work folder, as long as it takes, and concludes.
 func (l *life) bringResult(m wire.Message) {
 	store := l.around.depot(l.attempt.Broker)
+	same := leftAlone(l.folder.work(), l.placedInputs())
 	l.background(func(ctx context.Context) (func(), func()) {
 		var id depot.ID
 		err := l.around.insist(ctx, func() (err error) {
-			id, _, _, err = depot.Push(ctx, l.folder.work(), store, depot.PushOptions{})
+			id, _, _, err = depot.Push(ctx, l.folder.work(), store, depot.PushOptions{Exclude: same})
 			return err
 		})
 		return func() {
@@ -76,6 +77,9 @@ type result struct {
 }
 
 func (l *life) result() result {
+	if inputs := l.placedInputs(); len(inputs) > 0 {
+		return result{same: l.before.id == l.attempt.Work && unchanged(l.folder.work(), withInputs(l.before.tree, inputs))}
+	}
 	if l.before.tree == nil {
 		list, err := os.ReadDir(l.folder.work())
 		return result{same: err == nil && len(list) == 0}
