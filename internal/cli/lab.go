@@ -57,7 +57,7 @@ func findLab(name string) (*lab.Lab, error) {
 		}
 		switch len(names) {
 		case 0:
-			return nil, &badinput.Error{Want: "a lab; there is none (godwit lab up FILE makes one)"}
+			return nil, &badinput.Error{Want: "there is no lab (godwit lab up FILE makes one)"}
 		case 1:
 			name = names[0]
 		default:

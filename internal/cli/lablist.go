@@ -62,8 +62,18 @@ func (a *app) labListCommand() *cobra.Command {
 				}
 				list = append(list, reportLab(l))
 			}
+			plain, err := plainLabs()
+			if err != nil {
+				return err
+			}
+			for _, name := range plain {
+				a.say("reduced lab " + name + ": clusters of plain processes, see godwit clusters")
+			}
 			if output == "json" {
 				return writeJSON(a.stdout, orEmpty(list))
+			}
+			if len(names) == 0 && len(plain) > 0 {
+				return nil
 			}
 			if len(names) == 0 {
 				a.say("there is no lab")

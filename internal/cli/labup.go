@@ -259,7 +259,7 @@ func labsToEnd(all bool) ([]string, error) {
 	case len(names) > 1 && !all:
 		return nil, &badinput.Error{Want: "the name of a lab, as there are several: " + strings.Join(names, ", ")}
 	case len(names) == 0 && !all:
-		return nil, &badinput.Error{Want: "a lab; there is none"}
+		return nil, &badinput.Error{Want: "there is no lab"}
 	}
 	return names, nil
 }
