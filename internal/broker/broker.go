@@ -58,6 +58,8 @@ type Cluster struct {
 	Managed     bool                           // it has a queue of its own
 	Elastic     bool                           // it said itself how large it is, and may say otherwise next time
 	Queue       int                            // processors that jobs may wait for in that queue; 0: no limit
+	Site        string                         // clusters of one site see the same files; "": that of the broker
+	Files       driver.Stager                  // moves them; nil: the driver does, if it can
 }
 
 // Broker is the live broker. Its methods may be called from any goroutine.
@@ -66,6 +68,8 @@ type Broker struct {
 	clusters []*cluster
 	features []string // that the processors of all clusters have
 	past     pastRuns
+	replicas replicas
+	moving   oneAtATime // transfers
 	base     core.Time
 	began    time.Time
 

@@ -35,6 +35,8 @@ type job struct {
 	over      bool           // terminal, and its results are home
 	kept      bool           // its description is stored
 
+	stopStaging func() // ends the bringing of its inputs; nil: never begun
+
 	link *link // to the agent of the present attempt; nil if it is not there
 
 	// Whoever watches reads these, beside the loop.

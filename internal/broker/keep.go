@@ -29,6 +29,11 @@ func (b *Broker) collect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	staged, err := b.stagedRoots(ctx)
+	if err != nil {
+		return err
+	}
+	roots = append(roots, staged...)
 	ids := make([]depot.ID, 0, len(roots))
 	for _, r := range roots {
 		ids = append(ids, depot.ID(r))

@@ -52,6 +52,10 @@ func newMark() string {
 
 func (t *turn) became(j *job, ev *core.Event) {
 	from := j.rec.State
+	if from == core.Staging && j.stopStaging != nil {
+		t.after(j.stopStaging)
+		j.requested = t.now // what came before was no waiting for the cluster
+	}
 	j.rec.State, j.rec.Reason = ev.To, ev.Why.String()
 	t.touch(j)
 	switch ev.To {

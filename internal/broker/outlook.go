@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -19,7 +20,7 @@ import (
 // danger: an agent says that the deadline of its job is in danger. What it
 // would be elsewhere is looked up beside the loop; the engine decides.
 func (t *turn) danger(j *job, m *wire.Message) {
-	v, epoch := m.State, j.rec.Epoch
+	v, epoch, inputs := m.State, j.rec.Epoch, j.rec.Inputs
 	if v == nil || len(v.Left) == 0 {
 		return
 	}
@@ -35,7 +36,7 @@ func (t *turn) danger(j *job, m *wire.Message) {
 	}
 	t.after(func() {
 		t.b.goBeside(func(ctx context.Context) {
-			moves := t.b.alternatives(ctx, j, v)
+			moves := t.b.alternatives(ctx, j, v, inputs)
 			t.b.tell(func(t *turn) {
 				j.question = questionInputs(t.b, v, moves)
 				t.step(&core.Input{Kind: core.InDanger, Job: j.rec.ID, Epoch: epoch,
@@ -74,7 +75,7 @@ func questionInputs(b *Broker, v *wire.Vitals, moves []core.Alternative) map[str
 }
 
 // alternatives is what would become of a running job in the other clusters.
-func (b *Broker) alternatives(ctx context.Context, j *job, v *wire.Vitals) []core.Alternative {
+func (b *Broker) alternatives(ctx context.Context, j *job, v *wire.Vitals, inputs []store.Input) []core.Alternative {
 	work, ok := b.workElsewhere(ctx, j, v)
 	if !ok {
 		return nil
@@ -83,6 +84,7 @@ func (b *Broker) alternatives(ctx context.Context, j *job, v *wire.Vitals) []cor
 	if err != nil {
 		return nil
 	}
+	bring := b.bringTimes(ctx, inputs)
 	var moves []core.Alternative
 	for _, c := range b.clusters {
 		if c.Name == j.rec.Cluster || len(allowed) > 0 && !slices.Contains(allowed, c.id) || c.outOfReach() != nil {
@@ -95,6 +97,9 @@ func (b *Broker) alternatives(ctx context.Context, j *job, v *wire.Vitals) []cor
 				continue // nobody knows when it would begin: no reason to go there
 			}
 			overhead = predict.Sum(overhead, wait)
+		}
+		if int(c.id) < len(bring) && bring[c.id] > 0 {
+			overhead = predict.Sum(overhead, predict.LogNormal(bring[c.id].Seconds(), overheadSpread))
 		}
 		left := predict.Elsewhere(work, b.speed(c), max(1, j.spec.Min), b.share(ctx, c), overhead)
 		moves = append(moves, core.Alternative{Cluster: c.id, Left: left.Quantiles(), Overhead: overhead.Median()})
@@ -209,7 +214,11 @@ func (b *Broker) Quote(ctx context.Context, spec *jobfile.Job) ([]Quote, error) 
 		}
 		why += fmt.Sprintf(". This is a guess from what programs need in general: half of them less than %s s", span(need.Median()))
 	}
-	list := b.quotes(ctx, spec, allowed, need)
+	inputs, err := b.locate(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	list := b.quotes(ctx, spec, allowed, need, b.bringTimes(ctx, inputs))
 	for i := range list {
 		list[i].Reason += "; " + why
 	}
@@ -235,10 +244,13 @@ func (b *Broker) guess(ctx context.Context) (predict.Dist, error) {
 
 func span(seconds float64) string { return strconv.FormatFloat(seconds, 'g', 2, 64) }
 
-func (b *Broker) quotes(ctx context.Context, spec *jobfile.Job, allowed []core.ClusterID, need predict.Dist) []Quote {
+func (b *Broker) quotes(ctx context.Context, spec *jobfile.Job, allowed []core.ClusterID, need predict.Dist, bring []time.Duration) []Quote {
 	var list []Quote
 	for _, c := range b.clusters {
-		q := Quote{Cluster: c.Name, Chance: -1, Transfer: predict.Point(0.05)}
+		q := Quote{Cluster: c.Name, Chance: -1, Transfer: predict.Point(leastBring.Seconds())}
+		if len(bring) > 0 && bring[c.id] > 0 {
+			q.Transfer = predict.LogNormal(bring[c.id].Seconds(), overheadSpread)
+		}
 		size := procs(c.Hosts)
 		switch {
 		case len(allowed) > 0 && !slices.Contains(allowed, c.id):

@@ -32,6 +32,11 @@ func (b *Broker) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	kept, err := b.opt.Store.Setting(ctx, replicaSetting)
+	if err != nil {
+		return err
+	}
+	b.replicas.load(kept)
 	if err := b.arrange(known, l); err != nil {
 		return err
 	}
@@ -241,7 +246,7 @@ func (b *Broker) resume() {
 		case j.over:
 		case j.rec.State.Terminal():
 			b.bringHome(j)
-		case w != nil && len(w.Parts()) > 0:
+		case w != nil && len(w.Parts()) > 0 && w.State() != core.Staging: // that is in the outbox
 			c := core.Command{Kind: core.Start, Job: id, Epoch: w.Epoch()}
 			j.line.add(b.beside, func() { b.start(j, c) })
 		}

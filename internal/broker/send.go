@@ -23,6 +23,9 @@ func (t *turn) command(c core.Command) {
 		c.Cluster, _ = j.at(c.Epoch)
 		id := t.send(c)
 		t.after(func() { t.b.carryOut(j, id, c) })
+	case core.Stage:
+		id := t.send(c)
+		t.after(func() { t.b.carryOut(j, id, c) })
 	case core.Stop:
 		t.after(func() { j.order(wire.Order{Kind: wire.Stop, By: c.Due}) })
 	}
@@ -30,6 +33,10 @@ func (t *turn) command(c core.Command) {
 
 // carryOut does a command of the outbox, after those before it for the same job.
 func (b *Broker) carryOut(j *job, id uint64, c core.Command) {
+	if c.Kind == core.Stage { // nothing that comes after it waits for it
+		b.stageBeside(j, id, c)
+		return
+	}
 	j.line.add(b.beside, func() {
 		ok := false
 		switch c.Kind {
@@ -108,6 +115,7 @@ func (t *turn) attempt(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
 	if len(j.saved) > 0 {
 		a.Used = j.saved[0].Used
 	}
+	a.Inputs = t.b.attemptInputs(j, c)
 	a.Elapsed = time.Duration(j.rec.Wall * float64(time.Second)) // without the time that nobody ran it
 	return a, c
 }

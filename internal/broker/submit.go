@@ -33,7 +33,12 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 		b.feelAll(ctx) // nobody has looked for a while
 	}
 	need, why := b.need(ctx, spec)
-	quotes := b.quotes(ctx, spec, allowed, need)
+	inputs, err := b.locate(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	bring := b.bringTimes(ctx, inputs)
+	quotes := b.quotes(ctx, spec, allowed, need, bring)
 	wants, err := b.resolve(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -46,12 +51,12 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 			if again = t.countOver(wants) != over; again {
 				return // another of those it waits for came home just now
 			}
-			proto := t.coreJob(spec, allowed, need)
+			proto := t.coreJob(spec, allowed, need, bring)
 			if reason, ok := place.EverFits(t.b.eng.World().View(t.now, 0), proto, t.b.eng.World().PlacePolicy(proto)); !ok {
 				refused = &badinput.Error{Field: "procs", Value: fmt.Sprint(spec.Min), Want: reason.String()}
 				return
 			}
-			ids, refused = t.submitAll(spec, caught, wants, proto, why, quotes)
+			ids, refused = t.submitAll(spec, caught, inputs, wants, proto, why, quotes)
 		})
 		if err != nil {
 			return nil, err
@@ -74,7 +79,7 @@ func (b *Broker) acceptable(ctx context.Context, spec *jobfile.Job, work string)
 	return nil
 }
 
-func (t *turn) submitAll(spec *jobfile.Job, work string, wants []want, proto *core.Job, why string, quotes []Quote) ([]core.JobID, error) {
+func (t *turn) submitAll(spec *jobfile.Job, work string, inputs []store.Input, wants []want, proto *core.Job, why string, quotes []Quote) ([]core.JobID, error) {
 	var ids []core.JobID
 	parent, atOnce := core.JobID(0), 0
 	indices := indices(spec.Array)
@@ -91,7 +96,7 @@ func (t *turn) submitAll(spec *jobfile.Job, work string, wants []want, proto *co
 		t.b.nextJob++
 		j := newJob(store.Job{ID: id, Unique: newUnique(), User: t.b.opt.User, Submitted: t.now, Parent: parent, Spec: spec,
 			Index: index, State: core.Submitted, Deadline: proto.Deadline, Work: work, Named: spec.Stdout+spec.Stderr != "",
-			After: waits[n]})
+			Inputs: slices.Clone(inputs), After: waits[n]})
 		if spec.Begin > 0 {
 			j.rec.NotBefore = t.now.Add(spec.Begin)
 		}
@@ -99,6 +104,7 @@ func (t *turn) submitAll(spec *jobfile.Job, work string, wants []want, proto *co
 		t.touch(j)
 		ids = append(ids, id)
 		t.explain(j, "submit", "taken in", why, map[string]any{"estimate_s": proto.Estimate.Seconds(), "spread": proto.Spread})
+		t.explainAway(j)
 		if t.waitsFirst(j) {
 			continue
 		}
@@ -151,6 +157,7 @@ func (t *turn) next(ended *job) {
 // up beside the loop.
 func (t *turn) letIn(j *job) {
 	j.held = false
+	inputs := j.rec.Inputs
 	t.after(func() {
 		t.b.goBeside(func(ctx context.Context) {
 			allowed, err := t.b.allowed(ctx, j.spec)
@@ -158,11 +165,12 @@ func (t *turn) letIn(j *job) {
 				allowed = nil
 			}
 			need, _ := t.b.need(ctx, j.spec)
+			bring := t.b.bringTimes(ctx, inputs)
 			t.b.tell(func(t *turn) {
 				if j.rec.State.Terminal() {
 					return // cancelled meanwhile
 				}
-				proto := t.coreJob(j.spec, allowed, need)
+				proto := t.coreJob(j.spec, allowed, need, bring)
 				proto.Deadline = j.rec.Deadline
 				t.enter(j, proto)
 			})
@@ -171,10 +179,10 @@ func (t *turn) letIn(j *job) {
 }
 
 // coreJob is the job as the engine sees it; it has no number yet.
-func (t *turn) coreJob(spec *jobfile.Job, allowed []core.ClusterID, need predict.Dist) *core.Job {
+func (t *turn) coreJob(spec *jobfile.Job, allowed []core.ClusterID, need predict.Dist, bring []time.Duration) *core.Job {
 	program, _ := history.Program(spec.Argv)
 	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: t.b.opt.User, App: program, Kind: spec.Kind, Place: spec.Place,
-		Retries: spec.Retries, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed}}}
+		Retries: spec.Retries, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring}}}
 	if proto.Place == core.PlaceDefault {
 		proto.Place = core.DeadlineFirst
 	}

@@ -48,8 +48,21 @@ type Job struct {
 	Reason    string `json:"reason,omitempty"` // why it is in this state
 	Named     bool   `json:"named,omitempty"`  // what it wrote is to be put into files of the user as well
 
+	Inputs    []Input   `json:"inputs,omitempty"`    // that did not come with its work folder
 	After     []Wait    `json:"after,omitempty"`     // what it waits for before it is placed
 	NotBefore core.Time `json:"notBefore,omitempty"` // likewise; 0: no moment
+}
+
+// Input is a file or a folder at a site, or in the depot.
+type Input struct {
+	Name    string `json:"name"` // in the work folder
+	From    string `json:"from"` // as its user named it
+	Site    string `json:"site"` // cluster; or that it is in the depot
+	Path    string `json:"path"`
+	Size    int64  `json:"size"` // -1: not known
+	ModTime int64  `json:"modTime,omitempty"`
+	Tree    string `json:"tree,omitempty"` // in the depot; "": not there yet
+	Away    string `json:"away,omitempty"` // why it could not be looked at when the job was submitted
 }
 
 // Wait is a job, or a whole array, and what must have happened to it.

@@ -1,0 +1,148 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+)
+
+// replica is what is known of the content of a file at a site: its tree in the
+// depot, and which clusters keep a copy besides.
+type replica struct {
+	Site    string    `json:"site"` // of the original; with the path and the next two it names a content
+	Path    string    `json:"path"`
+	Size    int64     `json:"size"`
+	ModTime int64     `json:"modTime"`
+	Tree    string    `json:"tree"`
+	At      []string  `json:"at,omitempty"` // clusters
+	Used    core.Time `json:"used"`
+}
+
+// replicas is the table of them, the one used last first. It is kept in the
+// store as a whole: there are not many.
+type replicas struct {
+	mu   sync.Mutex
+	list []replica
+}
+
+const (
+	mostReplicas = 500
+	// keepReplica is how long what nobody asks for stays in the depot.
+	keepReplica = 7 * 24 * time.Hour
+	// replicaSetting is the name under which the table is stored.
+	replicaSetting = "replicas"
+)
+
+// load reads the table; one that cannot be read is empty, which costs time only.
+func (r *replicas) load(text string) {
+	if text == "" || json.Unmarshal([]byte(text), &r.list) != nil {
+		r.list = nil
+	}
+}
+
+// tree is the content of a file that looks like this; "" if it is not known.
+func (r *replicas) tree(site, path string, size, modTime int64) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.list {
+		if x := &r.list[i]; x.Site == site && x.Path == path && x.Size == size && x.ModTime == modTime {
+			return x.Tree
+		}
+	}
+	return ""
+}
+
+// last is the content that a file had when it was last seen, if it was.
+func (r *replicas) last(site, path string) (replica, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.list {
+		if x := &r.list[i]; x.Site == site && x.Path == path {
+			return *x, true
+		}
+	}
+	return replica{}, false
+}
+
+// at says whether a cluster keeps a copy.
+func (r *replicas) at(tree, cluster string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.list, func(x replica) bool { return x.Tree == tree && slices.Contains(x.At, cluster) })
+}
+
+// note takes in that a content was used.
+func (r *replicas) note(x replica) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.list, func(y replica) bool {
+		return x.Site == y.Site && x.Path == y.Path && x.Size == y.Size && x.ModTime == y.ModTime
+	})
+	if i >= 0 {
+		if y := r.list[i]; y.Tree == x.Tree {
+			for _, c := range y.At {
+				if !slices.Contains(x.At, c) {
+					x.At = append(x.At, c)
+				}
+			}
+		}
+		r.list = slices.Delete(r.list, i, i+1)
+	}
+	r.list = slices.Insert(r.list, 0, x)
+	r.list = r.list[:min(len(r.list), mostReplicas)]
+}
+
+// drop forgets what nobody has asked for in a long time.
+func (r *replicas) drop(now core.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = slices.DeleteFunc(r.list, func(x replica) bool { return now.Sub(x.Used) > keepReplica })
+}
+
+// trees lists what is to stay in the depot.
+func (r *replicas) trees() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []string
+	for i := range r.list {
+		list = append(list, r.list[i].Tree)
+	}
+	return list
+}
+
+// keepReplicas makes the table durable together with the turn.
+func (t *turn) keepReplicas() {
+	r := &t.b.replicas
+	r.mu.Lock()
+	text, err := json.Marshal(r.list)
+	r.mu.Unlock()
+	if err != nil {
+		return // it has been nothing but texts and numbers
+	}
+	if t.batch.Settings == nil {
+		t.batch.Settings = map[string]string{}
+	}
+	t.batch.Settings[replicaSetting] = string(text)
+}
+
+// stagedRoots are the trees that jobs were, or are to be, given besides their
+// work folders.
+func (b *Broker) stagedRoots(ctx context.Context) ([]string, error) {
+	b.replicas.drop(b.now())
+	roots := b.replicas.trees()
+	err := b.ask(ctx, func(t *turn) {
+		t.keepReplicas()
+		for _, j := range b.jobs { // order-free: a set
+			for _, in := range j.rec.Inputs {
+				if in.Tree != "" {
+					roots = append(roots, in.Tree)
+				}
+			}
+		}
+	})
+	return roots, err
+}
