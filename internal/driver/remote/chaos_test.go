@@ -18,6 +18,7 @@ import (
 // program begins at most once, and of each attempt that is not released exactly
 // one end is heard.
 func TestWhateverIsKilledEveryAttemptEndsOnce(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))

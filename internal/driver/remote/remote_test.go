@@ -20,11 +20,13 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	sshd := sshdtest.Start(t)
 	drivertest.Run(t, func(t *testing.T) drivertest.World { return newWorld(t, sshd) })
 }
 
 func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		cut  func(*world)
@@ -36,7 +38,7 @@ func TestWhateverBreaksNothingIsLostOrDoubled(t *testing.T) {
 		{"TheOutpostUnnoticed", func(w *world) { killAll(w.outposts(), syscall.SIGSTOP) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // they wait most of the time
+			t.Parallel() // all of these wait most of the time
 			sshd := sshdtest.Start(t)
 			w := newWorld(t, sshd)
 			d, stays, ends := w.open(), w.Attempt(drivertest.Stays), w.attempt(`echo began >> "$NOTES"; while ! test -e "$NOTES".go; do sleep 0.05; done; exit 7`)
@@ -83,6 +85,7 @@ func killAll(pids []int, sig syscall.Signal) {
 }
 
 func TestWhileItIsOutOfReachTheAnswerComesAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, sshdtest.Start(t))
 	d, known, unknown := w.open(), w.Attempt(drivertest.Stays), w.Attempt(drivertest.Stays)
 	if err := d.Start(t.Context(), known); err != nil {
@@ -131,6 +134,7 @@ func TestWhileItIsOutOfReachTheAnswerComesAtOnce(t *testing.T) {
 }
 
 func TestTwoBrokersBringTheSameBinariesAtOnce(t *testing.T) {
+	t.Parallel()
 	sshd := sshdtest.Start(t)
 	shared := filepath.Join(sshd.Dir, "alone", "shared")
 	var all sync.WaitGroup
