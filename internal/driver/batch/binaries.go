@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
+	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 )
 
 // The names under which the binaries stand beside each other, as an agent looks
@@ -122,7 +122,7 @@ func (b *binaries) bring(files map[string]string, home string) error {
 // may be about to.
 const outOfUse = 7 * 24 * time.Hour
 
-var byContent = regexp.MustCompile(`^([0-9a-f]{16}|\.new-.*)$`)
+var byContent = lazyregexp.New(`^([0-9a-f]{16}|\.new-.*)$`)
 
 // tidy removes what earlier versions left and no attempt refers to.
 func (b *binaries) tidy(current string) {
