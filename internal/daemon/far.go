@@ -51,6 +51,8 @@ func (g *grid) reach(c *config.Cluster, ssh, word string) (driver.Driver, error)
 // too. It stays the same as long as the state folder lives: so do the numbers of
 // jobs.
 func (g *grid) identity() (string, error) {
+	g.mu.Lock() // clusters are opened side by side, and it is one for all
+	defer g.mu.Unlock()
 	file := filepath.Join(g.State, "identity")
 	text, err := os.ReadFile(file)
 	if word := strings.TrimSpace(string(text)); err == nil && word != "" {
