@@ -17,6 +17,7 @@ elsewhere='./sandbox
 ./internal/driver/local
 ./internal/driver/drivertest
 ./internal/proctree
+./internal/lab
 ./internal/experiment/adaptive'
 
 dirs=$(grep -rlE --include='*.go' --exclude-dir=testdata --exclude-dir=build --exclude-dir=tools \

@@ -28,8 +28,7 @@ type Lab struct {
 	Head     *Host
 	Site     *Site // of the head
 	Clusters []*Cluster
-	Switch   Process  // holds the network namespace of bridges
-	Notes    []string // what this system cannot do, and what a reader of results should know
+	Switch   Process // holds the network namespace of bridges
 
 	groups *groups
 }
@@ -200,22 +199,18 @@ func (l *Lab) change(ctx context.Context, do func() error) error {
 	return errors.Join(do(), l.save())
 }
 
-// adopt takes over what changes in the life of a lab; its hosts stay the same
-// objects for whoever holds them.
+// adopt takes over what changes in the life of a lab. The rest is left alone, as
+// others may be reading it: commands are started on hosts meanwhile.
 func (l *Lab) adopt(now *Lab) {
-	l.Switch, l.Notes = now.Switch, now.Notes
-	*l.Site = *now.Site
+	l.Switch = now.Switch
 	for h := range l.hosts {
 		if n, err := now.Host(h.Name); err == nil {
-			*h = *n
-			h.lab = l
+			h.CPUs, h.Mbps, h.Init, h.Cut, h.Load, h.Frozen = n.CPUs, n.Mbps, n.Init, n.Cut, n.Load, n.Frozen
 		}
 	}
-	for _, c := range l.Clusters {
-		for _, n := range now.Clusters {
-			if n.Name == c.Name {
-				*c.Site = *n.Site
-			}
+	for _, s := range l.sites() {
+		if n, err := now.site(s.Name); err == nil {
+			s.WAN, s.Cut = n.WAN, n.Cut
 		}
 	}
 }

@@ -59,7 +59,7 @@ func goodput(t *testing.T, from, to *Host, mb int) float64 {
 func near(t *testing.T, what string, planned float64, measure func() float64) {
 	t.Helper()
 	var got []float64
-	for range 4 {
+	for range 8 {
 		x := measure()
 		got = append(got, x)
 		if x > 0.85*planned && x < 1.15*planned {

@@ -24,6 +24,8 @@ func part(args []string) (code int, ours bool) {
 		err = send(args[1], args[2])
 	case "part-reply": // ADDRESS N: mean seconds of a round trip
 		err = reply(args[1], args[2])
+	case "part-reach": // ADDRESS: whether it answers within a second
+		err = reach(args[1])
 	case "part-work": // SECONDS: processor time got in a second
 		err = work(args[1])
 	case "part-up": // FILE NAME
@@ -119,6 +121,20 @@ func reply(address, times string) error {
 	}
 	fmt.Println(least.Seconds())
 	return nil
+}
+
+func reach(address string) error {
+	c, err := net.DialTimeout("tcp4", address+":7070", time.Second)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Second))
+	if _, err := c.Write([]byte{'p'}); err != nil {
+		return err
+	}
+	_, err = io.ReadFull(c, make([]byte, 1))
+	return err
 }
 
 // work spins and says how much processor time it got in a second.
