@@ -71,7 +71,8 @@ func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err erro
 	if err := errors.Join(needLab(), notUp(s.Plan.Name)); err != nil {
 		return err
 	}
-	defer holdSignals()()
+	release := holdSignals()
+	defer release()
 	l, err := lab.Up(ctx, s.Plan, lab.Options{Say: a.say})
 	if err != nil {
 		return err

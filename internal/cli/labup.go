@@ -86,7 +86,8 @@ func (a *app) labUp(ctx context.Context, f *labUpFlags, file string) error {
 			return err
 		}
 	}
-	defer holdSignals()()
+	release := holdSignals()
+	defer release()
 	l, err := lab.Up(ctx, p, lab.Options{Say: a.say})
 	if err != nil {
 		return err
@@ -174,11 +175,16 @@ func (a *app) labBroker(ctx context.Context, l *lab.Lab, user, state string) err
 	if err := errors.Join(os.WriteFile(file, settings, 0o644), os.WriteFile(filepath.Join(l.Dir, labBrokerFile), []byte(state), 0o644)); err != nil {
 		return err
 	}
+	a.say("starting the broker on " + l.Head.Name + "; it brings our binaries to the clusters")
 	if err := l.Head.Daemon(ctx, "broker", []string{"GODWIT_STATE=" + state}, exe, "up", "--config", file); err != nil {
 		return err
 	}
 	return a.awaitBroker(ctx, state, l.Head.LogOf("broker"), func() bool { return l.Head.Processes() > 0 })
 }
+
+// labBrokerTimeout is how long a broker may take to answer that first brings its
+// binaries to slow hosts over slow links.
+const labBrokerTimeout = 5 * time.Minute
 
 // labBrokerFile in a lab's folder names the state folder of its broker.
 const labBrokerFile = "broker.state"
@@ -198,8 +204,8 @@ func (a *app) awaitBroker(ctx context.Context, state, log string, runs func() bo
 		case !runs():
 			a.showLog(log, 0)
 			return fmt.Errorf("the broker ended at once; its log is %s", log)
-		case a.now.Since(begin) > startTimeout:
-			return fmt.Errorf("the broker has not answered within %.0f s; its log is %s", startTimeout.Seconds(), log)
+		case a.now.Since(begin) > labBrokerTimeout:
+			return fmt.Errorf("the broker has not answered within %.0f s; its log is %s", labBrokerTimeout.Seconds(), log)
 		}
 		pause(ctx, 20*time.Millisecond)
 	}
@@ -265,7 +271,8 @@ func labsToEnd(all bool) ([]string, error) {
 }
 
 func (a *app) labDown(ctx context.Context, name string) error {
-	defer holdSignals()()
+	release := holdSignals()
+	defer release()
 	if ended, err := a.plainDown(ctx, name); ended || err != nil {
 		return err
 	}
