@@ -2,6 +2,8 @@ package broker
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -163,6 +165,9 @@ func (b *Broker) askLoads(ctx context.Context, list []ClusterView) {
 			load, err := v.Driver.Load(ctx)
 			if err != nil {
 				v.Away, v.Why = true, err.Error()
+				if errors.Is(err, context.DeadlineExceeded) {
+					v.Why = fmt.Sprintf("no answer within %s; at first our binaries are brought there", toSayHowBusy)
+				}
 				return
 			}
 			v.Share, v.Why = load.Share, load.Why
