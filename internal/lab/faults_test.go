@@ -117,7 +117,7 @@ func TestHostsAndSitesAreCutOffFreezeCrashAndComeBack(t *testing.T) {
 }
 
 func TestACommandEndsWithWhoeverWantsItAndTellsHowItEnded(t *testing.T) {
-	l := bed(t, `clusters: [{name: north, cpus: 0.5}]`)
+	l := bed(t, `clusters: [{name: north, cpus: 0.5, memory: 128M}]`)
 	n1 := host(t, l, "north1")
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := n1.Command(ctx, "sleep", "1000")
@@ -138,6 +138,9 @@ func TestACommandEndsWithWhoeverWantsItAndTellsHowItEnded(t *testing.T) {
 	}
 	if err := n1.As(context.Background(), "mallory", "true").Run(); err == nil || !strings.Contains(err.Error(), "mallory") {
 		t.Errorf("a user that does not exist ran something: %v", err)
+	}
+	if err := n1.Command(context.Background(), "sh", "-c", "head -c 300M /dev/zero | tail").Run(); err == nil {
+		t.Error("300 MB were used on a host that has 128")
 	}
 	must(t, n1.Daemon(context.Background(), "napping", nil, "sleep", "1000"))
 	eventually(t, "the daemon to run", func() bool { return n1.Processes() == 1 })

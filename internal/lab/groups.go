@@ -186,16 +186,23 @@ func (g *groups) add(host string, l limits) error {
 			}
 		}
 		if l.memory > 0 && slices.Contains(t.has, "memory") {
-			file := "memory.limit_in_bytes"
-			if t.v2 {
-				file = "memory.max"
-			}
-			if err := set(filepath.Join(dir, file), strconv.FormatInt(l.memory, 10)); err != nil {
+			if err := limitMemory(t, dir, strconv.FormatInt(l.memory, 10)); err != nil {
 				return err
 			}
 		}
 	}
 	return g.quota(host, l.cpus)
+}
+
+// limitMemory leaves no way out into swap space, where kernels count that.
+func limitMemory(t tree, dir, bytes string) error {
+	file, withSwap, most := "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", bytes
+	if t.v2 {
+		file, withSwap, most = "memory.max", "memory.swap.max", "0"
+	}
+	err := set(filepath.Join(dir, file), bytes)
+	_ = set(filepath.Join(dir, withSwap), most)
+	return err
 }
 
 // period is over how long a quota is kept to: short, so that a program does not
