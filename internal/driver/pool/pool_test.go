@@ -1,0 +1,160 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
+	"github.com/godwit-hpc/godwit/internal/driver/fake"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a pool of three hosts, each a fake that notes what runs on it.
+type world struct {
+	t     *testing.T
+	pool  *Driver
+	fakes []*fake.Driver
+
+	mu       sync.Mutex
+	programs map[core.JobID]drivertest.Program
+	started  map[core.JobID]int
+	living   map[core.JobID]int
+	heard    map[core.JobID][]wire.Message
+}
+
+func newWorld(t *testing.T) drivertest.World {
+	w := &world{t: t, programs: map[core.JobID]drivertest.Program{}, started: map[core.JobID]int{}, living: map[core.JobID]int{}, heard: map[core.JobID][]wire.Message{}}
+	var members []Member
+	for _, name := range []string{"a", "b", "c"} {
+		d := fake.New(w.run, w.hear)
+		t.Cleanup(d.Close)
+		w.fakes = append(w.fakes, d)
+		members = append(members, Member{Name: name, Procs: 2, Driver: d})
+	}
+	w.pool = w.make(members)
+	return w
+}
+
+func (w *world) make(members []Member) *Driver {
+	d, err := New("c", members)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return d
+}
+
+func (w *world) run(r *fake.Run) {
+	job := r.Attempt().Job
+	w.count(w.living, job, 2)
+	defer w.count(w.living, job, -2)
+	w.count(w.started, job, 1)
+	w.mu.Lock()
+	p := w.programs[job]
+	w.mu.Unlock()
+	if p == drivertest.Ends {
+		r.Say(wire.Message{Kind: wire.Ended, Code: 7})
+		return
+	}
+	<-r.Done()
+}
+
+func (w *world) count(in map[core.JobID]int, job core.JobID, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	in[job] += n
+}
+
+func (w *world) hear(m wire.Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.heard[m.Job]
+	if m.Kind != wire.Hello && (len(all) == 0 || m.Seq > all[len(all)-1].Seq) {
+		w.heard[m.Job] = append(all, m)
+	}
+}
+
+// Open gives another pool of the same hosts each time: it remembers nothing.
+func (w *world) Open() driver.Driver { w.pool = w.make(w.pool.members); return w.pool }
+func (w *world) Close()              {}
+
+func (w *world) Attempt(p drivertest.Program) *wire.Attempt {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := len(w.programs)
+	a := &wire.Attempt{Job: core.JobID(n + 1), Epoch: 1, Procs: 1, Held: core.ProcSet{{Lo: int32(n % 6), Hi: int32(n%6) + 1}}}
+	w.programs[a.Job] = p
+	return a
+}
+
+func (w *world) Started(a *wire.Attempt) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.started[a.Job]
+}
+
+func (w *world) Living(a *wire.Attempt) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.living[a.Job]
+}
+
+func (w *world) Heard(a *wire.Attempt) []wire.Message {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]wire.Message(nil), w.heard[a.Job]...)
+}
+
+func (w *world) Deaf(deaf bool) {
+	for _, d := range w.fakes {
+		d.Deaf(deaf)
+	}
+}
+
+func (w *world) KillAgent(a *wire.Attempt) {
+	for _, d := range w.fakes {
+		d.Die(driver.ID{Job: a.Job, Epoch: a.Epoch})
+	}
+}
+
+func TestConformance(t *testing.T) { drivertest.Run(t, newWorld) }
+
+// away is a host that cannot be reached.
+type away struct{ driver.Driver }
+
+func (away) Load(context.Context) (driver.Load, error)  { return driver.Load{}, driver.ErrAway }
+func (away) Start(context.Context, *wire.Attempt) error { return driver.ErrAway }
+
+func TestAHostOutOfReachIsNamed(t *testing.T) {
+	w := newWorld(t).(*world)
+	w.pool.members[1].Driver = away{w.fakes[1]}
+	if _, err := w.pool.Load(t.Context()); !errors.Is(err, driver.ErrAway) || err.Error() != "b of cluster c: the cluster is out of reach" {
+		t.Errorf("load: %v", err)
+	}
+	for lo, want := range map[int32]error{0: nil, 2: driver.ErrAway} {
+		a := w.Attempt(drivertest.Ends)
+		a.Held = core.ProcSet{{Lo: lo, Hi: lo + 1}}
+		if err := w.pool.Start(t.Context(), a); !errors.Is(err, want) {
+			t.Errorf("start on processor %d: %v", lo, err)
+		}
+	}
+}
+
+func TestTheBusiestHostCounts(t *testing.T) {
+	w := newWorld(t).(*world)
+	w.fakes[2].SetLoad(driver.Load{Share: 0.25, Why: "somebody computes"})
+	if l, err := w.pool.Load(t.Context()); err != nil || l.Share != 0.25 || l.Why != "c: somebody computes" {
+		t.Errorf("%+v, %v", l, err)
+	}
+	s, err := w.pool.Survey(t.Context())
+	if err != nil || s.Procs() != 6 || len(s.Hosts) != 3 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
