@@ -26,6 +26,7 @@ var absences = []string{
 	"resource temporarily unavailable", "temporarily unable to accept job", "host is down", "no route to host",
 	"unable to establish", "could not establish a configuration source", "address resolution", "unable to resolve",
 	"authentication", "authenticate", "munge", "credential",
+	"configuration file",
 	"maxsubmitjob", // later there may be room
 }
 

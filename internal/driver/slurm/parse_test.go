@@ -208,6 +208,7 @@ func TestComplaintsAreJudged(t *testing.T) {
 		{"sbatch: error: Batch job submission failed: Protocol authentication error", driver.ErrAway, "Protocol authentication error"},
 		{"sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
 			driver.ErrAway, "QOSMaxSubmitJobPerUserLimit"},
+		{"sbatch: error: Invalid user for SlurmUser root, ignored\nsbatch: fatal: Unable to process configuration file", driver.ErrAway, "Unable to process configuration file"},
 		{"sbatch: error: Batch job submission failed: Socket timed out on send/recv operation", nil, "Socket timed out"},
 		{"sbatch: error: Batch job submission failed: Unexpected message received", nil, "Unexpected message"},
 		{"sbatch: error: slurm_receive_msg: Zero Bytes were transmitted or received\nsbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)", nil, "Zero Bytes"},
