@@ -53,12 +53,12 @@ func (b *Broker) stage(ctx context.Context, j *job, id uint64, c core.Command) {
 	if b.ctx.Err() != nil {
 		return // the outbox remembers
 	}
-	why := new(unstagedError)
+	why, withdrawn := new(unstagedError), ctx.Err() != nil
 	b.tell(func(t *turn) {
 		t.sent(id)
 		t.settle(j)
 		switch {
-		case ctx.Err() != nil || j.rec.Epoch != c.Epoch || j.rec.State != core.Staging: // nobody waits any more
+		case withdrawn || j.rec.Epoch != c.Epoch || j.rec.State != core.Staging: // nobody waits any more
 		case errors.As(err, &why):
 			t.explain(j, "stage", "cannot be brought to "+cl.Name, why.Error(), nil)
 			t.step(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Mandatory: why.forever})

@@ -32,6 +32,7 @@ type grid struct {
 	cfg    *config.Config
 	socket string
 	door   string             // a socket for agents alone
+	files  driver.Stager      // of this machine
 	speeds map[string]float64 // by model of CPU, as measured
 	gate   string             // where agents of batch systems on this machine find us; "": no gate yet
 
@@ -59,6 +60,7 @@ func (g *grid) clusters(ctx context.Context) ([]broker.Cluster, error) {
 				errs[i] = complain(g.cfg.Clusters[i].Name, err)
 				return
 			}
+			g.placeSite(c, &g.cfg.Clusters[i])
 			list[i] = *c
 		})
 	}

@@ -89,7 +89,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { _ = agents.Close() }()
 
-	g := &grid{Options: o, cfg: cfg, socket: socket, door: door}
+	g := &grid{Options: o, cfg: cfg, socket: socket, door: door, files: filesHere(o.State, chunks)}
 	defer func() { err = errors.Join(err, g.close()) }()
 	clusters, err := g.clusters(ctx)
 	if err != nil {
