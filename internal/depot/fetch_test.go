@@ -17,6 +17,10 @@ import (
 func TestFetchMakesAFolderExactlyTheTree(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	client := serve(t, Handler(s))
+	outside := t.TempDir()
+	if err := os.Chmod(outside, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	dirs := make([]string, 6)
 	ids := make([]ID, len(dirs))
 	for i := range dirs {
@@ -32,7 +36,7 @@ func TestFetchMakesAFolderExactlyTheTree(t *testing.T) {
 				t.Fatal(err)
 			}
 		case 2:
-			if err := os.Symlink("/etc", p); err != nil {
+			if err := os.Symlink(outside, p); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -49,10 +53,15 @@ func TestFetchMakesAFolderExactlyTheTree(t *testing.T) {
 		wantSame(t, back, dirs[i])
 	}
 	for i := range dirs { // so that it can be removed
-		os.Chmod(filepath.Join(dirs[i], "same"), 0o700)
+		if i%3 == 1 {
+			os.Chmod(filepath.Join(dirs[i], "same"), 0o700)
+		}
 	}
-	if _, err := os.Stat("/etc/inside"); err == nil {
+	if _, err := os.Stat(filepath.Join(outside, "inside")); err == nil {
 		t.Error("a file was written through a symbolic link")
+	}
+	if st, err := os.Stat(outside); err != nil || st.Mode().Perm() != 0o755 {
+		t.Errorf("a folder was changed through a symbolic link: %v, %v", st.Mode(), err)
 	}
 }
 
