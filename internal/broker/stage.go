@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/history"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
@@ -47,6 +48,7 @@ func (b *Broker) stage(ctx context.Context, j *job, id uint64, c core.Command) {
 	})
 	for i := range inputs {
 		if err == nil && !b.inPlace(&inputs[i], cl) {
+			b.heal(ctx, &inputs[i], c.Epoch)
 			err = b.bring(ctx, j, &inputs[i], cl)
 		}
 	}
@@ -72,6 +74,16 @@ func (b *Broker) stage(ctx context.Context, j *job, id uint64, c core.Command) {
 			t.step(&core.Input{Kind: core.Staged, Job: c.Job, Epoch: c.Epoch, Part: c.Part})
 		}
 	})
+}
+
+// heal looks whether what the depot holds of an input is sound, if an attempt was
+// lost already: what is not is sent again then.
+func (b *Broker) heal(ctx context.Context, in *store.Input, epoch core.Epoch) {
+	if epoch > 1 && in.Tree != "" {
+		if err := depot.Verify(ctx, b.opt.Depot, depot.ID(in.Tree)); err != nil {
+			b.opt.Log.Warn("an input is not sound in the depot", "input", in.From, "error", err)
+		}
+	}
 }
 
 // bring brings one input to a cluster: into the depot first, and to where the

@@ -1,0 +1,106 @@
+package broker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/history"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/store"
+)
+
+// sites is a broker of three clusters, two of which see the same files.
+func sites() *Broker {
+	b := new(Broker)
+	for i, c := range []Cluster{{Name: "near"}, {Name: "leeds", Site: "leeds"}, {Name: "leeds-long", Site: "leeds"}} {
+		b.clusters = append(b.clusters, &cluster{Cluster: c, id: core.ClusterID(i)})
+	}
+	return b
+}
+
+func TestWhatBringingAnInputTakes(t *testing.T) {
+	b := sites()
+	const mb = 1 << 20
+	rows := []history.Transfer{
+		{What: history.StageIn, From: "leeds", Sent: 40 * mb, Seconds: 2}, // 20 MB/s
+		{What: history.StageIn, To: "leeds", Sent: 50 * mb, Seconds: 1},
+		{What: history.StageIn, To: "leeds", Sent: 10, Seconds: 1}, // tells of nothing but delays
+	}
+	b.replicas.note(replica{Site: "leeds", Path: "/b", Size: 100 * mb, Tree: "known"})
+	b.replicas.note(replica{Path: "/c", Size: 100 * mb, Tree: "kept", At: []string{"leeds"}})
+	at := func(site, tree string, size int64) *store.Input { return &store.Input{Site: site, Path: "/x", Tree: tree, Size: size} }
+	for _, c := range []struct {
+		what string
+		in   *store.Input
+		want [3]float64 // near, leeds, leeds-long
+	}{
+		{"a new file", at("leeds", "", 100*mb), [3]float64{0.05 + 5 + 0.5, 0, 0}},
+		{"one that is in the depot", at("leeds", "known", 100*mb), [3]float64{0.05 + 0.5, 0, 0}},
+		{"one of this machine", at("near", "", 100*mb), [3]float64{0, 0.05 + 0.5 + 2, 0.05 + 0.5 + 10}},
+		{"one that is kept there", at("near", "kept", 100*mb), [3]float64{0, 0.05, 0.05 + 10}},
+		{"of the depot", at(jobfile.InDepot, "some", 100*mb), [3]float64{0.05 + 0.5, 0.05 + 2, 0.05 + 10}},
+		{"one that nobody has seen", at("leeds", "", -1), [3]float64{0.05 + 51.2 + 5.12, 0, 0}},
+	} {
+		for i, cl := range b.clusters {
+			if got := b.bringTime(rows, c.in, cl).Seconds(); got < c.want[i]-1e-6 || got > c.want[i]+1e-6 {
+				t.Errorf("%s to %s takes %.3f s, want %.3f", c.what, cl.Name, got, c.want[i])
+			}
+		}
+	}
+}
+
+func TestWhatIsWhereIsRememberedAndForgotten(t *testing.T) {
+	var r replicas
+	r.note(replica{Site: "leeds", Path: "/x", Size: 1, Tree: "old", Used: 1})
+	r.note(replica{Site: "leeds", Path: "/x", Size: 2, Tree: "new", At: []string{"york"}, Used: 2})
+	r.note(replica{Site: "leeds", Path: "/x", Size: 2, Tree: "new", At: []string{"hull"}, Used: 3})
+	if r.tree("leeds", "/x", 1, 0) != "old" || r.tree("leeds", "/x", 2, 0) != "new" || r.tree("leeds", "/x", 3, 0) != "" || r.tree("", "/x", 1, 0) != "" {
+		t.Errorf("%+v", r.list)
+	}
+	if last, ok := r.last("leeds", "/x"); !ok || last.Tree != "new" || !r.at("new", "york") || !r.at("new", "hull") || r.at("old", "york") {
+		t.Errorf("%+v", r.list)
+	}
+	r.drop(core.Time(keepReplica) + 3)
+	if got := r.trees(); len(got) != 1 || got[0] != "new" {
+		t.Errorf("kept are %v", got)
+	}
+	for i := range mostReplicas + 10 {
+		r.note(replica{Path: "/y", Size: int64(i), Tree: "t"})
+	}
+	if len(r.trees()) != mostReplicas {
+		t.Errorf("%d are remembered", len(r.trees()))
+	}
+	r.load("rubbish")
+	if len(r.trees()) != 0 {
+		t.Error("rubbish is remembered")
+	}
+}
+
+func TestWhatIsMovedIsMovedByOne(t *testing.T) {
+	var o oneAtATime
+	leave, err := o.enter(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := o.enter(t.Context(), "y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other()
+	in := make(chan struct{})
+	go func() {
+		again, err := o.enter(t.Context(), "x")
+		if err == nil {
+			again()
+		}
+		close(in)
+	}()
+	select {
+	case <-in:
+		t.Error("two are in")
+	case <-time.After(20 * time.Millisecond):
+	}
+	leave()
+	<-in
+}
