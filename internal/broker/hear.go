@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/history"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 	"github.com/godwit-hpc/godwit/internal/store"
 )
 
@@ -85,7 +86,13 @@ func (t *turn) message(j *job, m *wire.Message) {
 	case wire.Left:
 		t.left(j, m)
 	case wire.Ended:
-		t.over(j, m)
+		if !t.again(j, m) {
+			t.over(j, m)
+			return
+		}
+		t.explain(j, "lost", "started again", m.Why+": its user wants it to be tried again", nil)
+		t.tidy(j, epoch)
+		t.step(&core.Input{Kind: core.Crashed, Job: id, Epoch: epoch})
 	case wire.Lost:
 		t.explain(j, "lost", "attempt lost", m.Why, nil)
 		t.tidy(j, epoch)
@@ -99,6 +106,13 @@ func (t *turn) message(j *job, m *wire.Message) {
 			t.entry(j, *m.Entry)
 		}
 	}
+}
+
+// again says whether a program that failed is to be started again, from its last
+// checkpoint if it has one.
+func (t *turn) again(j *job, m *wire.Message) bool {
+	w := t.b.eng.World().Job(j.rec.ID)
+	return m.Code != 0 && w != nil && w.Losses() < j.spec.Retries && slices.Contains(j.spec.RetryOn, jobfile.RetryFailed)
 }
 
 // running: the program runs. What a later attempt wrote after the checkpoint

@@ -54,7 +54,7 @@ var bad = []struct{ text, want string }{
 	{"run: true\nafter: 'before:3'", `job.yaml:2: after "before:3": ` + wantAfter},
 	{"run: true\nafter: '3?4'", `job.yaml:2: after "3?4": jobs separated by commas, all of which are waited for; that one of several is enough is not supported`},
 	{"run: true\nretry: {max: -1}", `job.yaml:2: retry.max "-1": a whole number from 0 to 1000`},
-	{"run: true\nretry: {on: [bad_luck]}", `job.yaml:2: retry.on[0] "bad_luck": one of node_fail, preempted`},
+	{"run: true\nretry: {on: [bad_luck]}", `job.yaml:2: retry.on[0] "bad_luck": one of node_fail, preempted, failed`},
 	{"run: true\nretry: {max: 0, on: [node_fail]}", `job.yaml:2: retry.on "node_fail": nothing while retry.max is 0`},
 	{"run: true\nenvs: {A-B: 1}", `job.yaml:2: envs "A-B": a variable's name of letters, digits and _`},
 	{"run: true\nenvs: {A: [1]}", `job.yaml:2: envs.A "[…]": a text`},

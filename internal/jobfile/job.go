@@ -45,7 +45,7 @@ type Job struct {
 	Confidence  float64          `json:"confidence,omitempty"`  // act when P(deadline met) falls below; 0: the default 0.95
 	Reliability float64          `json:"reliability,omitempty"` // least reliability of a cluster
 	Retries     int              `json:"retries"`               // how often it is started again after a failure not its own
-	RetryOn     []string         `json:"retryOn,omitempty"`     // which such failures: node_fail, preempted; none named: all
+	RetryOn     []string         `json:"retryOn,omitempty"`     // which such failures: node_fail, preempted; none named: all; RetryFailed: also its own
 	Adapt       Adapt            `json:"adapt,omitempty"`
 
 	Checkpoint Checkpoint `json:"checkpoint"`
@@ -117,6 +117,9 @@ type Checkpoint struct {
 
 // Never is the Every of a job that is saved only when asked for or moved.
 const Never = time.Duration(-1)
+
+// RetryFailed in RetryOn is a program that ended with another exit code than 0.
+const RetryFailed = "failed"
 
 // DefaultRetries is how often a job is started again that was lost through no
 // fault of its own: often enough for a bad day, not for ever.

@@ -144,7 +144,7 @@ func TestWhatTheParserAcceptsTheSchemaAccepts(t *testing.T) {
 		"deadline": {"5m", "90", "1.5", "2026-03-02T12:00:00Z", "2026-03-02 12:00", "2026-03-02"}, "estimate": {"5m", "90", "0.5"},
 		"procs": {"4", "'4'", "2-4", "{max: 3}", "{min: 2, max: 3}", "1e3"}, "kind": {"rigid", "moldable"}, "num_nodes": {"1", "'1'", "2"},
 		"resources": {"{}", "{memory: 2+, cpus: 4+}", "{memory: 0.5, cpus: 2, time: 60, processes: '9'}", "{cloud: aws, ports: [1], accelerators: {H100: 8}}"},
-		"on":        {"a", "[a, b]", "[]"}, "array": {"1-10", "7", "1-10:3%2", "'1,5'"}, "after": {"prep", "12", "[12, prep]", "'afterany:3'", "[]", "[singleton]"}, "retry": {"{max: 0}", "{max: '2'}", "{max: 3, on: [node_fail]}", "{on: preempted}", "{}"},
+		"on":        {"a", "[a, b]", "[]"}, "array": {"1-10", "7", "1-10:3%2", "'1,5'"}, "after": {"prep", "12", "[12, prep]", "'afterany:3'", "[]", "[singleton]"}, "retry": {"{max: 0}", "{max: '2'}", "{max: 3, on: [node_fail]}", "{on: preempted}", "{on: failed}", "{}"},
 		"checkpoint": {"auto", "{method: restart}", "{every: 60}", "{every: auto}", "{every: never}", "{signal: USR1, files: x}", "{method: exit85, files: [a], restart: [x, 1]}", "{}"},
 		"progress":   {"'(\\d+)%'", "(a)(b)"}, "place": {"wf", "deadline"}, "confidence": {"0.9", "5e-1", "'0.9'"}, "reliability": {"0", "0.5"}, "adapt": {"auto", "off"},
 		"config": {"{a: 1}", "x"}, "rank": {"", "[]"},

@@ -220,7 +220,7 @@ func (d *draft) readProcs(v yamlfile.Value) {
 	d.procs = s
 }
 
-var failures = []string{"node_fail", "preempted"}
+var failures = []string{"node_fail", "preempted", RetryFailed}
 
 func parseFailure(s string) (string, error) { return oneOf(s, failures) }
 
