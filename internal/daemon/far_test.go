@@ -19,6 +19,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/api"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 // nearAndFar is the settings of a cluster on this machine and of one that is
@@ -62,6 +63,8 @@ func TestAJobMovesToAnotherMachineAndBack(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(spec.Workdir, "input"), []byte("data"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	large(t, filepath.Join(s.Home, "extra"), 1, 1<<20) // it goes along, and does not come home
+	spec.Far = []jobfile.FarInput{{From: "far:extra", As: "extra"}}
 	id := b.submit(spec)
 	for _, to := range []string{"far", "near", "far"} {
 		at := b.until(id, running).Cluster
@@ -84,6 +87,9 @@ func TestAJobMovesToAnotherMachineAndBack(t *testing.T) {
 		if got, err := os.ReadFile(filepath.Join(spec.Workdir, name)); err != nil || string(got) != want {
 			t.Errorf("%s has %d bytes, want %d: %v", name, len(got), len(want), err)
 		}
+	}
+	if _, err := os.Stat(filepath.Join(spec.Workdir, "extra")); err == nil {
+		t.Error("an input that was not changed came home")
 	}
 	b.nothingFar(s, id)
 }

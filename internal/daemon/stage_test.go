@@ -249,7 +249,15 @@ func TestATransferThatIsCutOffGoesOn(t *testing.T) {
 	if j := b.end(id); j.State != core.Cancelled {
 		t.Errorf("it is %s", j.State)
 	}
+
+	// What nobody could look at is believed to be there, until somebody can.
+	id = b.submit(summing("far:none.db", "near"))
+	b.until(id, func(j *api.Job) bool { return j.State == core.Staging })
 	s.Down(false)
+	if j := b.end(id); j.State != core.Failed || !strings.Contains(j.Why, "far:none.db: ") || !strings.Contains(j.Why, "no such file") {
+		t.Errorf("it is %s: %s", j.State, j.Why)
+	}
+	b.staged(id)
 }
 
 func sizeOf(t testing.TB, dir string) (sum int64) {
