@@ -52,6 +52,7 @@ func TestAGridOfRealClusters(t *testing.T) {
 		test func(*bed)
 	}{
 		{"TwoHundredJobsEndAsTheyShould", mixedJobs},
+		{"InputsGoEverywhere", inputsGoEverywhere},
 		{"AJobGoesThroughAllManagers", throughAllManagers},
 		{"LoadMovesAJobWithADeadline", loadMoves},
 		{"NothingIsLostWhenThingsBreak", breakThings},
