@@ -253,3 +253,31 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestSeveralHostsAreOneCluster(t *testing.T) {
+	got := mustRead(t, `
+clusters:
+  - {name: a, ssh: [alice@x1, alice@x2], slots: 2, mpi: {yield: true, network: 10.0.0.0/24}}
+  - {name: b, ssh: [x3]}
+`).Clusters
+	want := []Cluster{
+		{Name: "a", Driver: "local", Quota: 1, SSH: "alice@x1", SSHHosts: []string{"alice@x1", "alice@x2"}, Slots: 2, MPI: MPI{Yield: true, Network: "10.0.0.0/24"}},
+		{Name: "b", Driver: "local", Quota: 1, SSH: "x3"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for text, want := range map[string]string{
+		"ssh: []":                       "from 1 to 1000 hosts",
+		"ssh: [x, me@x]":                "each host once",
+		"ssh: [x, -y]":                  "a host as ssh takes it",
+		"ssh: [x, y], driver: slurm":    "one host, from where jobs are submitted",
+		"ssh: x, mpi: {network: 'a b'}": "interfaces or networks",
+		"ssh: x, mpi: {yield: perhaps}": "true or false",
+	} {
+		_, err := Read("c.yaml", []byte("clusters:\n  - {name: a, "+text+"}\n"), four)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

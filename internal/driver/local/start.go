@@ -33,6 +33,9 @@ func (d *Driver) start(ctx context.Context, id driver.ID, w *wire.Attempt) error
 	if id.Job <= 0 || id.Epoch <= 0 {
 		return errors.New("jobs and attempts are numbered from 1")
 	}
+	if w.Spec.Nodes > 1 && len(w.Hosts) < 2 && w.Spec.Manager.Kind == "" { // scripts that knew other hosts do with this one
+		return fmt.Errorf("%w: it is to be spread over %d hosts, this is one", driver.ErrRefused, w.Spec.Nodes)
+	}
 	a := d.attempt(id, true)
 	if a == nil {
 		return errClosed
