@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/driver"
 )
 
 // replica is what is known of the content of a file at a site: its tree in the
@@ -50,6 +51,20 @@ func (r *replicas) tree(site, path string, size, modTime int64) string {
 	defer r.mu.Unlock()
 	for i := range r.list {
 		if x := &r.list[i]; x.Site == site && x.Path == path && x.Size == size && x.ModTime == modTime {
+			return x.Tree
+		}
+	}
+	return ""
+}
+
+// recent is the content of a file that was seen just now and looks as it did;
+// "" if it has to be looked at again.
+func (r *replicas) recent(site string, f *driver.File, now core.Time) string {
+	const justNow = time.Minute
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.list {
+		if x := &r.list[i]; x.Site == site && x.Path == f.Path && x.Size == f.Size && x.ModTime == f.ModTime && now.Sub(x.Used) < justNow {
 			return x.Tree
 		}
 	}

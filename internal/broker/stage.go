@@ -48,8 +48,7 @@ func (b *Broker) stage(ctx context.Context, j *job, id uint64, c core.Command) {
 	})
 	for i := range inputs {
 		if err == nil && !b.inPlace(&inputs[i], cl) {
-			b.heal(ctx, &inputs[i], c.Epoch)
-			err = b.bring(ctx, j, &inputs[i], cl)
+			err = b.bring(ctx, j, &wantedInput{Input: &inputs[i], doubtful: b.heal(ctx, &inputs[i], c.Epoch)}, cl)
 		}
 	}
 	if b.ctx.Err() != nil {
@@ -76,19 +75,28 @@ func (b *Broker) stage(ctx context.Context, j *job, id uint64, c core.Command) {
 	})
 }
 
+// wantedInput is an input that is to be brought.
+type wantedInput struct {
+	*store.Input
+	doubtful bool // what the depot holds of it may not be sound
+}
+
 // heal looks whether what the depot holds of an input is sound, if an attempt was
-// lost already: what is not is sent again then.
-func (b *Broker) heal(ctx context.Context, in *store.Input, epoch core.Epoch) {
-	if epoch > 1 && in.Tree != "" {
-		if err := depot.Verify(ctx, b.opt.Depot, depot.ID(in.Tree)); err != nil {
-			b.opt.Log.Warn("an input is not sound in the depot", "input", in.From, "error", err)
-		}
+// lost already: what is not has to be sent again.
+func (b *Broker) heal(ctx context.Context, in *store.Input, epoch core.Epoch) (doubtful bool) {
+	if epoch <= 1 || in.Tree == "" {
+		return false
 	}
+	if err := depot.Verify(ctx, b.opt.Depot, depot.ID(in.Tree)); err != nil {
+		b.opt.Log.Warn("an input is not sound in the depot", "input", in.From, "error", err)
+		return true
+	}
+	return false
 }
 
 // bring brings one input to a cluster: into the depot first, and to where the
 // agents of the cluster are, if that is elsewhere.
-func (b *Broker) bring(ctx context.Context, j *job, in *store.Input, to *cluster) error {
+func (b *Broker) bring(ctx context.Context, j *job, in *wantedInput, to *cluster) error {
 	if in.Site != jobfile.InDepot {
 		if err := b.toDepot(ctx, j, in); err != nil {
 			return err
@@ -113,7 +121,7 @@ func (b *Broker) bring(ctx context.Context, j *job, in *store.Input, to *cluster
 
 // toDepot sees to it that the depot has the file as it is now. While its site is
 // out of reach that is waited for, unless the depot has it as it was.
-func (b *Broker) toDepot(ctx context.Context, j *job, in *store.Input) error {
+func (b *Broker) toDepot(ctx context.Context, j *job, in *wantedInput) error {
 	home := b.clusterNamed(in.Site)
 	if home == nil || home.stager() == nil {
 		return &unstagedError{fmt.Errorf("%s: there is no such cluster any more", in.From), true}
@@ -151,15 +159,17 @@ func (b *Broker) toDepot(ctx context.Context, j *job, in *store.Input) error {
 
 // push has the site bring the file into the depot: of what is there already
 // nothing is sent, and of what has not changed nothing is read.
-func (b *Broker) push(ctx context.Context, j *job, in *store.Input, home *cluster) error {
+func (b *Broker) push(ctx context.Context, j *job, in *wantedInput, home *cluster) error {
 	began := b.now()
 	f, err := home.stager().Stat(ctx, in.Path)
 	if err != nil {
 		return err
 	}
-	m, err := home.stager().Push(ctx, in.Path)
-	if err != nil {
-		return err
+	m := driver.Moved{Tree: b.replicas.recent(home.Site, &f, began), Bytes: f.Size}
+	if m.Tree == "" || in.doubtful {
+		if m, err = home.stager().Push(ctx, in.Path); err != nil {
+			return err
+		}
 	}
 	in.Path, in.Size, in.ModTime, in.Tree, in.Away = f.Path, f.Size, f.ModTime, m.Tree, ""
 	b.sawMove(j, in.From+" is in the depot", m, began, history.Transfer{From: home.Name})
@@ -168,7 +178,7 @@ func (b *Broker) push(ctx context.Context, j *job, in *store.Input, home *cluste
 
 // toCluster has a cluster elsewhere keep a copy. That it cannot is no harm: then
 // the agent fetches it.
-func (b *Broker) toCluster(ctx context.Context, j *job, in *store.Input, to *cluster, files driver.Stager) (bool, error) {
+func (b *Broker) toCluster(ctx context.Context, j *job, in *wantedInput, to *cluster, files driver.Stager) (bool, error) {
 	leave, err := b.moving.enter(ctx, to.Name+" "+in.Tree)
 	if err != nil {
 		return false, err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/history"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
 	"github.com/godwit-hpc/godwit/internal/store"
@@ -29,7 +30,9 @@ func TestWhatBringingAnInputTakes(t *testing.T) {
 	}
 	b.replicas.note(replica{Site: "leeds", Path: "/b", Size: 100 * mb, Tree: "known"})
 	b.replicas.note(replica{Path: "/c", Size: 100 * mb, Tree: "kept", At: []string{"leeds"}})
-	at := func(site, tree string, size int64) *store.Input { return &store.Input{Site: site, Path: "/x", Tree: tree, Size: size} }
+	at := func(site, tree string, size int64) *store.Input {
+		return &store.Input{Site: site, Path: "/x", Tree: tree, Size: size}
+	}
 	for _, c := range []struct {
 		what string
 		in   *store.Input
@@ -103,4 +106,17 @@ func TestWhatIsMovedIsMovedByOne(t *testing.T) {
 	}
 	leave()
 	<-in
+}
+
+func TestAFileThatWasJustSeenIsNotReadAgain(t *testing.T) {
+	var r replicas
+	f := &driver.File{Path: "/x", Size: 5, ModTime: 7}
+	r.note(replica{Site: "leeds", Path: "/x", Size: 5, ModTime: 7, Tree: "t", Used: core.AtSecond(100)})
+	if r.recent("leeds", f, core.AtSecond(110)) != "t" || r.recent("leeds", f, core.AtSecond(1000)) != "" || r.recent("", f, core.AtSecond(110)) != "" {
+		t.Error("what was seen long ago, or elsewhere, is trusted, or what was not is not")
+	}
+	f.ModTime++
+	if r.recent("leeds", f, core.AtSecond(110)) != "" {
+		t.Error("a file that has changed is trusted")
+	}
 }
