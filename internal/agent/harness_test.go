@@ -45,6 +45,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if code, ours := launchedByTest(os.Args[1:]); ours {
+		os.Exit(code)
+	}
 	if dir := os.Getenv(asGuard); dir != "" {
 		os.Exit(Guard(dir))
 	}

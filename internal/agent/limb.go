@@ -42,9 +42,8 @@ func Limb(mark string, yield bool, line string) int {
 	}
 	go func() {
 		listen(os.Stdin)
-		// Nobody is there any more who could be told how it went.
-		_ = endOrphans()
-		os.Exit(1)
+		cutOff()
+		os.Exit(1) // nobody is there any more who could be told how it went
 	}()
 	code := -1
 	for {
@@ -59,6 +58,21 @@ func Limb(mark string, yield bool, line string) int {
 		case pid == cmd.Process.Pid && status.Exited():
 			code = status.ExitStatus()
 		}
+	}
+}
+
+// cutOff ends whatever is below us. All come to us as their parents die, and are
+// waited for elsewhere.
+func cutOff() {
+	for {
+		children, err := childrenOf(os.Getpid())
+		if err != nil || len(children) == 0 {
+			return
+		}
+		for _, pid := range children {
+			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended just now; only we start anything here
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 

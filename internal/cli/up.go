@@ -135,7 +135,11 @@ func (a *app) ready(f *upFlags, socket string, cfg *config.Config) {
 	}
 	var names []string
 	for _, c := range cfg.Clusters {
-		names = append(names, fmt.Sprintf("%s (%s)", c.Name, plural(int64(c.Slots), "processor")))
+		size := plural(int64(c.Slots), "processor")
+		if n := len(c.SSHHosts); n > 0 {
+			size = plural(int64(n), "host")
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", c.Name, size))
 	}
 	a.say("broker ready on " + socket + ": " + strings.Join(names, ", "))
 }
