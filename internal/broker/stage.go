@@ -119,6 +119,9 @@ func (b *Broker) bring(ctx context.Context, j *job, in *wantedInput, to *cluster
 	return nil
 }
 
+// worthSaying is the size from which on it is told that a transfer begins.
+const worthSaying = 16 << 20
+
 // toDepot sees to it that the depot has the file as it is now. While its site is
 // out of reach that is waited for, unless the depot has it as it was.
 func (b *Broker) toDepot(ctx context.Context, j *job, in *wantedInput) error {
@@ -131,6 +134,9 @@ func (b *Broker) toDepot(ctx context.Context, j *job, in *wantedInput) error {
 		return err
 	}
 	defer leave()
+	if in.Tree == "" && in.Size > worthSaying {
+		b.say(j, "brings "+in.From, amount(in.Size)+" into the depot", nil)
+	}
 	said := ""
 	for wait := 250 * time.Millisecond; ; wait = min(2*wait, 30*time.Second) {
 		err := b.push(ctx, j, in, home)
@@ -184,6 +190,9 @@ func (b *Broker) toCluster(ctx context.Context, j *job, in *wantedInput, to *clu
 		return false, err
 	}
 	defer leave()
+	if in.Size > worthSaying && !b.replicas.at(in.Tree, to.Name) {
+		b.say(j, "brings "+in.From, amount(in.Size)+" to "+to.Name, nil)
+	}
 	began := b.now()
 	m, err := files.Bring(ctx, in.Tree)
 	switch {
