@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -39,12 +40,17 @@ func Launch(args []string) int {
 	if err := cmd.Start(); err != nil {
 		return launchFails(err)
 	}
+	var ours atomic.Bool // the end is
 	end := sync.OnceFunc(func() {
+		ours.Store(true)
 		_ = in.Close() // which the limb notices
 		time.AfterFunc(2*time.Second, func() { _ = cmd.Process.Kill() })
 	})
 	go attend(in, os.Getppid(), end)
 	err = cmd.Wait()
+	if c := cmd.ProcessState.ExitCode(); !ours.Load() && (c == sshFailed || c < 0) {
+		noteLost(args[0])
+	}
 	if exit := new(exec.ExitError); errors.As(err, &exit) {
 		if code := exit.ExitCode(); code >= 0 {
 			return code
@@ -54,6 +60,19 @@ func Launch(args []string) int {
 		return launchFails(err)
 	}
 	return 0
+}
+
+// sshFailed is ssh's own exit code, rather than that of what it ran.
+const sshFailed = 255
+
+// lostVariable names the file in which a launcher notes that it lost a host: what
+// its mpirun says of that looks like a fault of the program.
+const lostVariable = "GODWIT_LOST_HOST"
+
+func noteLost(host string) {
+	if file := os.Getenv(lostVariable); file != "" {
+		_ = os.WriteFile(file, []byte(host), 0o600) // else the program is blamed
+	}
 }
 
 // attend tells the limb that we are there until that is no longer so: we are to

@@ -78,6 +78,18 @@ func TestWhatWasLaunchedEndsWithItsLauncher(t *testing.T) {
 	}
 }
 
+func TestALauncherNotesThatItLostItsHost(t *testing.T) {
+	for line, want := range map[string]string{"exit 1": "", "exit 255": "elsewhere"} {
+		file := filepath.Join(t.TempDir(), "lost")
+		cmd := launcher(t, "gw-test-lost", line)
+		cmd.Env = append(cmd.Env, lostVariable+"="+file)
+		_ = cmd.Run() // it fails
+		if got, _ := os.ReadFile(file); string(got) != want {
+			t.Errorf("%s: %q is noted, want %q", line, got, want)
+		}
+	}
+}
+
 func living(t *testing.T, mark string) int {
 	t.Helper()
 	left, err := proctree.Leftovers(mark)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/checkpoint"
 	"github.com/godwit-hpc/godwit/mpi/yield"
 )
 
@@ -46,11 +47,25 @@ func mpiVariables(a *wire.Attempt, f folder, ours []string) map[string]string {
 	if self, err := os.Executable(); err == nil && !strings.ContainsAny(self, " :,") {
 		set["OMPI_MCA_plm_rsh_agent"] = self + " launch"
 	}
+	_ = os.Remove(f.lostHost()) // of another program in this folder, if any
+	set[lostVariable] = f.lostHost()
 	set["OMPI_MCA_plm_rsh_no_tree_spawn"] = "1"
 	set["OMPI_MCA_plm_rsh_num_concurrent"] = fmt.Sprint(len(a.Hosts) + 1) // our launcher stays
 	set["OMPI_MCA_orte_leave_session_attached"] = "1"
 	set["OMPI_MCA_btl"] = "tcp,self,vader"
 	return set
+}
+
+// lostHost is where launchers note that a host was lost.
+func (f folder) lostHost() string { return f.path("lost-host") }
+
+// ending is how a program went: one that failed because it lost a host is not to
+// blame.
+func (l *life) ending(r checkpoint.Result) wire.Message {
+	if host, err := os.ReadFile(l.folder.lostHost()); err == nil && r.Code != 0 && len(l.attempt.Hosts) > 1 {
+		return wire.Message{Kind: wire.Lost, Why: fmt.Sprintf("the connection to %s was lost: %s", host, howItEnded(r))}
+	}
+	return wire.Message{Kind: wire.Ended, Code: r.Code, Why: howItEnded(r)}
 }
 
 // hostFile lists the hosts of the attempt as mpirun reads them. The first is this

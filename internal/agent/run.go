@@ -142,7 +142,7 @@ func (l *life) onDone() {
 	case l.endedWithUs(r):
 		l.finish(wire.Message{Kind: wire.Left, Why: "whoever ends this agent has ended the program: " + howItEnded(r)})
 	default:
-		l.finish(wire.Message{Kind: wire.Ended, Code: r.Code, Why: howItEnded(r)})
+		l.finish(l.ending(r))
 	}
 }
 

@@ -138,7 +138,11 @@ func nothingIsLeft(b *bed) {
 		{"the job is cancelled", func(id string) { b.godwit("cancel", id) }},
 		{"mpirun dies", func(string) { b.on("east1", "pkill -9 -x mpirun") }},
 		{"the launcher dies", func(string) { b.on("east1", "pkill -9 -f '[g]odwit launch'") }},
-		{"ssh dies", func(string) { b.on("east1", "pkill -9 -x ssh") }},
+		{"the connection to a host is lost", func(id string) { // which is no fault of the program
+			b.on("east1", "pkill -9 -x ssh")
+			b.until("it to be started again", func() bool { return strings.Contains(b.godwit("explain", id), "the connection to east2 was lost") })
+			b.godwit("cancel", id)
+		}},
 		{"the agent dies, and there is no other", func(id string) {
 			b.on("east1", "pkill -9 -f '[g]odwit agent'")
 			b.godwit("cancel", id)
