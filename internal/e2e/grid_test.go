@@ -136,7 +136,9 @@ func mixedJobs(b *bed) {
 		}
 	}
 	for i := 1; i <= each; i++ {
-		text, err := os.ReadFile(filepath.Join(b.work, fmt.Sprintf("result-%d.txt", i)))
+		file := filepath.Join(b.work, fmt.Sprintf("result-%d.txt", i))
+		b.until(file+" to come home", func() bool { _, err := os.Stat(file); return err == nil })
+		text, err := os.ReadFile(file)
 		if err != nil || string(text) != fmt.Sprintf("%d\n", i) {
 			b.t.Errorf("result %d: %q, %v", i, text, err)
 		}
