@@ -87,7 +87,7 @@ lint: ## golangci-lint, pinned in tools/go.mod (built on first use)
 	$(TOOL) golangci-lint run
 
 unit: $(BUILD)/godwit-sandbox yield examples ## all tests, never from the cache
-	$(GO) test -count=1 $(PKG)
+	$(GO) test -count=1 -p 3 -timeout 15m $(PKG)
 
 race: $(BUILD)/godwit-sandbox ## tests of the packages that start goroutines, under the race detector
 	@GO='$(GO)' sh scripts/race.sh

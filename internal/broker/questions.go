@@ -410,16 +410,29 @@ func (b *Broker) Logs(ctx context.Context, ref string, stream int, offset int64,
 	}
 }
 
-// Live is how many jobs are not over.
-func (b *Broker) Live(ctx context.Context) (n int, err error) {
-	err = b.ask(ctx, func(*turn) {
-		for _, j := range b.jobs {
-			if !j.over || !j.line.idle() {
-				n++
+// Live is how many jobs are not over. It does not wait for room on a disk that
+// is full: who asks wants to know whether the broker can do anything.
+func (b *Broker) Live(ctx context.Context) (int, error) {
+	for {
+		n := new(int)
+		try, cancel := context.WithTimeout(ctx, 2*untilRoom)
+		err := b.ask(try, func(*turn) {
+			for _, j := range b.jobs {
+				if !j.over || !j.line.idle() {
+					*n++
+				}
 			}
+		})
+		cancel()
+		switch stuck := b.Stuck(); {
+		case err == nil:
+			return *n, nil
+		case !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
+			return 0, err
+		case stuck != nil:
+			return 0, stuck
 		}
-	})
-	return n, err
+	}
 }
 
 func sortViews(list []View) {
