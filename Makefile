@@ -86,6 +86,7 @@ vet: ## go vet
 lint: ## golangci-lint, pinned in tools/go.mod (built on first use)
 	$(TOOL) golangci-lint run
 
+# Three packages at once even on two processors: many tests wait for batch systems.
 unit: $(BUILD)/godwit-sandbox yield examples ## all tests, never from the cache
 	$(GO) test -count=1 -p 3 -timeout 15m $(PKG)
 
