@@ -148,9 +148,9 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) error {
 
 // upserts is the jobs of a batch as they will be kept.
 func (d *Disk) upserts(jobs []store.Job) ([]store.Job, error) {
-	owner := map[string]core.JobID{}
+	owner, named := map[string]core.JobID{}, map[core.JobID]string{}
 	for id, j := range d.jobs {
-		owner[j.Unique] = id
+		owner[j.Unique], named[id] = id, j.Unique
 	}
 	specs := map[core.JobID]*store.Job{}
 	kept := make([]store.Job, 0, len(jobs))
@@ -164,7 +164,10 @@ func (d *Disk) upserts(jobs []store.Job) ([]store.Job, error) {
 		if is, taken := owner[j.Unique]; taken && is != j.ID {
 			return nil, fmt.Errorf("unique id %q is that of job %d", j.Unique, is)
 		}
-		owner[j.Unique] = j.ID
+		if was, there := named[j.ID]; there { // which another may have from now on
+			delete(owner, was)
+		}
+		owner[j.Unique], named[j.ID] = j.ID, j.Unique
 		before, there := d.jobs[j.ID]
 		switch {
 		case in.Spec != nil:

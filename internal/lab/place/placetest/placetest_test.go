@@ -87,8 +87,15 @@ func TestADaemonIsFoundKilledAndStopped(t *testing.T) {
 		if err := d.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if running, err := d.Running(t.Context()); !running || err != nil {
-			t.Fatalf("started: running is %v, %v", running, err)
+		// Between its number and its name there is a moment.
+		for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+			running, err := d.Running(t.Context())
+			if running && err == nil {
+				break
+			}
+			if err != nil || time.Since(begin) > time.Minute {
+				t.Fatalf("started: running is %v, %v", running, err)
+			}
 		}
 		if err := end(t.Context()); err != nil {
 			t.Fatal(err)
