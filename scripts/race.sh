@@ -16,8 +16,13 @@ elsewhere='./sandbox
 ./internal/agent
 ./internal/driver/local
 ./internal/driver/drivertest
+./internal/driver/slurm
+./internal/driver/gridengine
+./internal/driver/remote
+./internal/driver/remote/sshdtest
 ./internal/proctree
 ./internal/lab
+./internal/lab/place
 ./internal/experiment/adaptive'
 
 dirs=$(grep -rlE --include='*.go' --exclude-dir=testdata --exclude-dir=build --exclude-dir=tools \
