@@ -410,7 +410,9 @@ func TestAJobThatWouldWaitForEverIsGivenUp(t *testing.T) {
 	d, a := w.OpenBatch(), w.Attempt(drivertest.Ends)
 	mustStart(t, d, a)
 	w.Until("the loss to be heard", func() bool { return w.Told(a, wire.Lost) == 1 })
-	if m := w.Heard(a); m[len(m)-1].Why != "the cluster would never begin job 100: Resources" || !p.jobs[0].gone || p.called("queue") < 12 {
+	cancelled := func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.jobs[0].gone }
+	w.Until("its job to be cancelled", cancelled)
+	if m := w.Heard(a); m[len(m)-1].Why != "the cluster would never begin job 100: Resources" || p.called("queue") < 12 {
 		t.Errorf("%+v after %d answers", m, p.called("queue"))
 	}
 }
