@@ -17,8 +17,8 @@ var leaves = []string{
 var pure = slices.Concat([]string{"internal/core", "internal/world", "internal/policy", "internal/engine"}, leaves)
 
 // words are what those outside the seam share: the vocabulary of the core, of
-// users, and of broker and agent; the clock; and regular expressions.
-var words = []string{"internal/core", "internal/jobfile", "internal/agent/wire", "internal/clock", "internal/lazyregexp"}
+// users, and of broker and agent; the clock; regular expressions and lists of hosts.
+var words = []string{"internal/core", "internal/jobfile", "internal/agent/wire", "internal/clock", "internal/lazyregexp", "internal/hostlist"}
 
 // outside are the packages that drive the engine or are driven by it.
 var outside = []string{
@@ -75,7 +75,7 @@ var directions = []direction{
 	{dirs: []string{"internal/platform", "internal/swf"},
 		never: slices.Concat([]string{"internal/engine", "internal/policy"}, outside),
 		why:   "who reads a file describes what stands there, not what is done with it"},
-	{dirs: []string{"internal/badinput", "internal/plot", "internal/clock", "internal/lazyregexp"}, limited: true,
+	{dirs: []string{"internal/badinput", "internal/plot", "internal/clock", "internal/lazyregexp", "internal/hostlist"}, limited: true,
 		why: "a tool that everybody uses knows nobody"},
 	{dirs: []string{"internal/yamlfile"}, limited: true, only: []string{"internal/badinput", "internal/lazyregexp"},
 		why: "how files are written and mistakes told is the same whatever a file describes"},

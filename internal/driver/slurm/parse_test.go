@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
+	"github.com/godwit-hpc/godwit/internal/hostlist"
 )
 
 // recorded is what a real Slurm said.
@@ -170,20 +171,6 @@ func TestVersionsAreRead(t *testing.T) {
 		if got := parseVersion(out); got != want {
 			t.Errorf("%q: %q", out, got)
 		}
-	}
-}
-
-func TestListsOfHostsAreExpanded(t *testing.T) {
-	for list, want := range map[string]string{
-		"n1": "n1", "n[1-3]": "n1 n2 n3", "n[08-11],gpu": "n08 n09 n10 n11 gpu", "n[1,3-4]": "n1 n3 n4", "r[1-2]c[1-2]": "r1c1 r2c1 r1c2 r2c2",
-		"": "", "(null)": "", "(Priority)": "", "n[1-": "n[1-", "n[3-1]": "n3-1", "a,b": "a b",
-	} {
-		if got := strings.Join(expand(list), " "); got != want {
-			t.Errorf("%s: %q, want %q", list, got, want)
-		}
-	}
-	if n := len(expand("n[1-9999999],m[1-9999999]")); n != mostHosts {
-		t.Errorf("%d hosts", n)
 	}
 }
 
@@ -374,20 +361,9 @@ func FuzzQueue(f *testing.F) {
 	f.Add(recorded(f, "queue-22.05.txt"), "gw-")
 	f.Fuzz(func(t *testing.T, out, prefix string) {
 		for _, e := range parseQueue(out, prefix) {
-			if e.ID == "" || len(e.Hosts) > mostHosts || e.State < batch.Pending || e.State > batch.Leaving {
+			if e.ID == "" || len(e.Hosts) > hostlist.Most || e.State < batch.Pending || e.State > batch.Leaving {
 				t.Errorf("%+v", e)
 			}
-		}
-	})
-}
-
-func FuzzHosts(f *testing.F) {
-	for _, s := range []string{"n[1-3,07],gpu-2", "a[1-2]b[3-4]", "[", "]", "n[1-99999999999999999999]", "n[-1]"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if n := len(expand(s)); n > mostHosts {
-			t.Errorf("%d hosts", n)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
+	"github.com/godwit-hpc/godwit/internal/hostlist"
 )
 
 // queueFormat: the name comes last, as it alone may hold the delimiter.
@@ -47,7 +48,7 @@ func parseQueue(out, prefix string) []batch.Entry {
 		if state == over {
 			continue
 		}
-		e := batch.Entry{ID: f[0], Name: strings.TrimRight(f[5], " "), State: state, Hosts: expand(f[3]), Start: parseTime(f[2])}
+		e := batch.Entry{ID: f[0], Name: strings.TrimRight(f[5], " "), State: state, Hosts: hostlist.Unfold(f[3]), Start: parseTime(f[2])}
 		if waits && f[4] != "None" {
 			e.Why, e.Hopeless = f[4], state == batch.Pending && isHopeless(f[4])
 		}
