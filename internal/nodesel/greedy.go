@@ -1,6 +1,9 @@
 package nodesel
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // The greedy choice is tried from up to greedyStarts hosts, as many as fit into
 // greedySteps looks at a host for a node.
@@ -71,17 +74,16 @@ func grow(b *Bandwidths, s *shape, order, allowed []int, first int) []int {
 // nodeValue is what a node would get on a host from the neighbours that are
 // placed already; without any, the host's first connection counts.
 func nodeValue(b *Bandwidths, s *shape, hosts []int, p, h int) float64 {
-	least := -1.0
+	least, placed := b.mostOf(h), false
 	for q := s.g.adj[p].first(); q >= 0; q = s.g.adj[p].next(q) {
 		if hosts[q] < 0 {
 			continue
 		}
-		if x := b.Pair(h, hosts[q]) / s.weights[s.class[p][q]]; least < 0 || x < least {
-			least = x
-		}
+		placed = true
+		least = math.Min(least, b.Pair(h, hosts[q])/s.weights[s.class[p][q]])
 	}
-	if least < 0 {
-		return 1e-300
+	if !placed {
+		return math.Min(least, 1e-300)
 	}
 	return least
 }

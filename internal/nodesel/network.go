@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Network is the network status graph: hosts are numbered from 0, routers
@@ -12,6 +13,7 @@ type Network struct {
 	Hosts   []string
 	Routers []string
 	Links   []Link
+	CPU     []float64 // share of a processor that each host has free; nil: all of it
 }
 
 // Link is a connection of two hosts or routers, by number.
@@ -26,10 +28,11 @@ type Link struct {
 type Bandwidths struct {
 	n    int
 	mbps []float64
+	most []float64 // the value that a choice with this host can have at most; nil: any
 }
 
 // NewBandwidths is a table for n hosts without any connection.
-func NewBandwidths(n int) *Bandwidths { return &Bandwidths{n, make([]float64, n*n)} }
+func NewBandwidths(n int) *Bandwidths { return &Bandwidths{n: n, mbps: make([]float64, n*n)} }
 
 // Hosts is the number of hosts.
 func (b *Bandwidths) Hosts() int { return b.n }
@@ -42,6 +45,23 @@ func (b *Bandwidths) Raise(u, v int, mbps float64) {
 	if u != v && mbps > b.mbps[u*b.n+v] {
 		b.mbps[u*b.n+v], b.mbps[v*b.n+u] = mbps, mbps
 	}
+}
+
+// Cap says that no choice with this host is worth more: its processor, say, is
+// too busy to keep pace with a faster network.
+func (b *Bandwidths) Cap(host int, value float64) {
+	if b.most == nil {
+		b.most = slices.Repeat([]float64{math.Inf(1)}, b.n)
+	}
+	b.most[host] = math.Min(b.most[host], value)
+}
+
+// mostOf is what a choice with this host can be worth.
+func (b *Bandwidths) mostOf(host int) float64 {
+	if b.most == nil {
+		return math.Inf(1)
+	}
+	return b.most[host]
 }
 
 // Bandwidths gives each pair of hosts its widest path: the one whose narrowest

@@ -27,7 +27,7 @@ type Edge struct {
 
 // PatternNames are the patterns that Named knows, as a user writes them.
 func PatternNames() []string {
-	return []string{"ring", "path", "all", "star", "tree:K", "mesh:RxC", "torus:RxC", "hypercube"}
+	return []string{"ring", "path", "all", "star", "tree:K", "mesh:RxC", "mesh:RxCxD", "torus:RxC", "torus:RxCxD", "hypercube", "butterfly"}
 }
 
 // Named makes one of the known patterns on m nodes. With m = 0 the name must
@@ -37,15 +37,15 @@ func Named(name string, m int) (*Pattern, error) {
 	p := &Pattern{Name: name, Nodes: m}
 	switch kind {
 	case "mesh", "torus":
-		rows, columns, err := grid(kind, arg)
+		sides, nodes, err := grid(kind, arg)
 		if err != nil {
 			return nil, err
 		}
-		if m != 0 && m != rows*columns {
-			return nil, fmt.Errorf("%d nodes, as %s has", rows*columns, name)
+		if m != 0 && m != nodes {
+			return nil, fmt.Errorf("%d nodes, as %s has", nodes, name)
 		}
-		p.Nodes = rows * columns
-		p.grid(rows, columns, kind == "torus")
+		p.Nodes = nodes
+		p.grid(sides, kind == "torus")
 		return p, nil
 	case "tree":
 		k, err := strconv.Atoi(arg)
@@ -92,6 +92,14 @@ func (p *Pattern) simple(kind string) (*Pattern, error) {
 			}
 		})
 	}
+	if kind == "butterfly" {
+		rows := butterflyRows(m)
+		if rows == 0 {
+			return nil, fmt.Errorf("(k+1)·2^k nodes for a butterfly, like 4, 12 or 32")
+		}
+		p.butterfly(m/rows, rows)
+		return p, nil
+	}
 	return nil, fmt.Errorf("one of %s, or a file", strings.Join(PatternNames(), ", "))
 }
 
@@ -108,38 +116,62 @@ func (p *Pattern) filled(edges func(i int)) (*Pattern, error) {
 
 func (p *Pattern) join(a, b int) { p.Edges = append(p.Edges, Edge{a, b, 1}) }
 
-// grid reads RxC.
-func grid(kind, arg string) (rows, columns int, err error) {
-	r, c, _ := strings.Cut(arg, "x")
-	rows, errR := strconv.Atoi(r)
-	columns, errC := strconv.Atoi(c)
-	if errR != nil || errC != nil || rows < 1 || columns < 1 || rows > MaxNodes || columns > MaxNodes ||
-		rows*columns < 2 || rows*columns > MaxNodes {
-		return 0, 0, fmt.Errorf("%s:RxC with 2 to %d nodes, like %s:3x4", kind, MaxNodes, kind)
+// grid reads RxC or RxCxD.
+func grid(kind, arg string) (sides []int, nodes int, err error) {
+	nodes = 1
+	for _, text := range strings.Split(arg, "x") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > MaxNodes || nodes*n > MaxNodes {
+			nodes = 0
+			break
+		}
+		sides, nodes = append(sides, n), nodes*n
 	}
-	return rows, columns, nil
+	if len(sides) < 2 || len(sides) > 3 || nodes < 2 {
+		return nil, 0, fmt.Errorf("%s:RxC or %s:RxCxD with 2 to %d nodes, like %s:3x4", kind, kind, MaxNodes, kind)
+	}
+	return sides, nodes, nil
 }
 
-// grid adds the edges of a mesh, or of a torus. Going round a row of one or
-// two nodes adds nothing that the mesh does not have.
-func (p *Pattern) grid(rows, columns int, wrap bool) {
-	for r := range rows {
-		for c := range columns {
-			at := r*columns + c
-			switch {
-			case c+1 < columns:
-				p.join(at, at+1)
-			case wrap && columns > 2:
-				p.join(at, r*columns)
+// grid adds the edges of a mesh, or of a torus, numbered with the last side
+// fastest. Going round a row of one or two nodes adds nothing that the mesh does
+// not have.
+func (p *Pattern) grid(sides []int, wrap bool) {
+	for at := range p.Nodes {
+		step := 1
+		for d := len(sides) - 1; d >= 0; d-- {
+			side := sides[d]
+			switch place := at / step % side; {
+			case place+1 < side:
+				p.join(at, at+step)
+			case wrap && side > 2:
+				p.join(at, at-place*step)
 			}
-			switch {
-			case r+1 < rows:
-				p.join(at, at+columns)
-			case wrap && rows > 2:
-				p.join(at, c)
-			}
+			step *= side
 		}
 	}
+}
+
+// butterfly adds the edges of one: levels of rows nodes each, where row r of
+// level l talks to the rows r and r xor 2^l of the next.
+func (p *Pattern) butterfly(levels, rows int) {
+	for l := range levels - 1 {
+		for r := range rows {
+			p.join(l*rows+r, (l+1)*rows+r)
+			p.join(l*rows+r, (l+1)*rows+(r^1<<l))
+		}
+	}
+}
+
+// butterflyRows is how many rows a butterfly of m nodes has: 2^k for m nodes in
+// k+1 levels; 0: there is none with m nodes.
+func butterflyRows(m int) int {
+	for k := 1; (k+1)<<k <= m; k++ {
+		if (k+1)<<k == m {
+			return 1 << k
+		}
+	}
+	return 0
 }
 
 // Check says what is wrong with a pattern that was not made by Named.

@@ -34,6 +34,11 @@ func TestPatternsAreNumberedAsTheSurfaceSays(t *testing.T) {
 		{"mesh:1x3", 0, "0-1 1-2"},
 		{"torus:2x3", 6, "0-1 0-2 0-3 1-2 1-4 2-5 3-4 3-5 4-5"},
 		{"torus:1x4", 4, "0-1 0-3 1-2 2-3"},
+		{"mesh:2x2x2", 8, "0-1 0-2 0-4 1-3 1-5 2-3 2-6 3-7 4-5 4-6 5-7 6-7"},
+		{"mesh:1x2x3", 0, "0-1 0-3 1-2 1-4 2-5 3-4 4-5"},
+		{"torus:3x1x2", 6, "0-1 0-2 0-4 1-3 1-5 2-3 2-4 3-5 4-5"},
+		{"butterfly", 4, "0-2 0-3 1-2 1-3"},
+		{"butterfly", 12, "0-4 0-5 1-4 1-5 2-6 2-7 3-6 3-7 4-10 4-8 5-11 5-9 6-10 6-8 7-11 7-9"},
 		{"hypercube", 8, "0-1 0-2 0-4 1-3 1-5 2-3 2-6 3-7 4-5 4-6 5-7 6-7"},
 	} {
 		p := named(t, c.name, c.m)
@@ -55,6 +60,7 @@ func TestNamesThatDoNotFitTheirSizeAreRefused(t *testing.T) {
 		{"mesh:3x3", 8, "9 nodes"}, {"torus:2x2", 5, "4 nodes"}, {"hypercube", 6, "a power of two"}, {"ring", 1, "from 2"},
 		{"ring", 0, "from 2"}, {"tree:0", 4, "tree:K"}, {"tree", 4, "tree:K"}, {"mesh:3", 9, "mesh:RxC"}, {"mesh:1x1", 1, "mesh:RxC"},
 		{"mesh:99999x99999", 0, "mesh:RxC"}, {"ring:4", 4, "without anything"}, {"knot", 4, "one of ring"}, {"all", 5000, "from 2"},
+		{"mesh:2x2x2x2", 0, "mesh:RxC"}, {"torus:0x2x2", 0, "torus:RxC"}, {"mesh:2x3x4", 12, "24 nodes"}, {"butterfly", 5, "4, 12 or 32"}, {"butterfly", 0, "4, 12"},
 	} {
 		if _, err := Named(c.name, c.m); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s of %d: %v, want %q", c.name, c.m, err, c.want)

@@ -3,6 +3,7 @@ package nodesel
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -69,7 +70,7 @@ func Select(b *Bandwidths, p *Pattern, o Options) (*Selection, error) {
 }
 
 // possibleValues lists what a selection can be worth, ascending: a bandwidth
-// over a weight.
+// over a weight, or what a host is capped at.
 func possibleValues(b *Bandwidths, s *shape) []float64 {
 	pairs := make([]float64, 0, b.n*(b.n-1)/2)
 	for u := range b.n {
@@ -80,10 +81,10 @@ func possibleValues(b *Bandwidths, s *shape) []float64 {
 		}
 	}
 	pairs = slices.Compact(sorted(pairs))
-	if len(s.weights) == 1 && s.weights[0] == 1 {
+	if len(s.weights) == 1 && s.weights[0] == 1 && b.most == nil {
 		return pairs
 	}
-	values := make([]float64, 0, len(pairs)*len(s.weights))
+	values := make([]float64, 0, len(pairs)*len(s.weights)+len(b.most))
 	for _, w := range s.weights {
 		for _, x := range pairs {
 			if v := x / w; v > 0 {
@@ -91,16 +92,22 @@ func possibleValues(b *Bandwidths, s *shape) []float64 {
 			}
 		}
 	}
+	for _, v := range b.most {
+		if v > 0 && !math.IsInf(v, 1) {
+			values = append(values, v)
+		}
+	}
 	return slices.Compact(sorted(values))
 }
 
 // worth is the value of a choice.
 func worth(b *Bandwidths, s *shape, hosts []int) float64 {
-	least := -1.0
+	least := math.Inf(1)
 	for _, e := range s.edges {
-		if x := b.Pair(hosts[e.A], hosts[e.B]) / e.Weight; least < 0 || x < least {
-			least = x
-		}
+		least = math.Min(least, b.Pair(hosts[e.A], hosts[e.B])/e.Weight)
+	}
+	for _, h := range hosts {
+		least = math.Min(least, b.mostOf(h))
 	}
 	return least
 }

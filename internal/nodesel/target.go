@@ -17,6 +17,10 @@ func (t *target) n() int { return len(t.hosts) }
 
 // threshold is the graph of what reaches value λ among the allowed hosts.
 func threshold(b *Bandwidths, allowed []int, s *shape, value float64) *target {
+	if b.most != nil {
+		allowed = slices.Clone(allowed)
+		allowed = slices.DeleteFunc(allowed, func(h int) bool { return b.most[h] < value })
+	}
 	t := &target{hosts: allowed}
 	picked := make([]float64, len(allowed))
 	for _, weight := range s.weights {

@@ -25,7 +25,7 @@ func exhaustive(b *Bandwidths, p *Pattern) float64 {
 			if used[h] {
 				continue
 			}
-			value := least
+			value := math.Min(least, b.mostOf(h))
 			for _, e := range p.Edges {
 				if max(e.A, e.B) == len(at) {
 					value = math.Min(value, b.Pair(h, at[min(e.A, e.B)])/e.Weight)

@@ -1,0 +1,206 @@
+package nodesel
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// SelectShared puts a pattern on hosts as Select does, but lets the pairs of the
+// pattern share links: a link that several of them pass is divided among them, in
+// proportion to their weights. The value of a choice is then the least, over the
+// links, of bandwidth over the weights that pass it; it is never more than what
+// Select gives it, so that Select's bound holds here too.
+//
+// It begins with the choices of Select, improves them by exchanging hosts, and
+// then searches in depth for a better one until there is none or time is up. A
+// partial choice is left where its links are already too full; of hosts that can
+// be exchanged for one another only the first free one is tried.
+func SelectShared(n *Network, b *Bandwidths, p *Pattern, o Options) (*Selection, error) {
+	apart, err := Select(b, p, o)
+	if err != nil {
+		return nil, err
+	}
+	s := newShape(p)
+	c := &sharing{b: b, s: s, r: n.routes(), alike: n.alike(b), mt: &meter{left: math.MaxInt, stop: o.Stop},
+		whole: make([]float64, len(n.Links)), load: make([]float64, len(n.Links)), at: slices.Repeat([]int{-1}, p.Nodes), used: make([]bool, b.n), bound: apart.Bound}
+	for _, g := range apart.Groups {
+		c.consider(g.Hosts)
+	}
+	c.improve()
+	proven := c.place(s.connectedOrder(), math.Inf(1))
+	if c.best == nil {
+		return nil, ErrStopped
+	}
+	best := Group{Hosts: c.best, Mbps: c.value, Optimal: proven}
+	sel := &Selection{Group: best, Bound: c.bound, Groups: []Group{best}, Matches: apart.Matches}
+	if proven {
+		sel.Bound = c.value
+	}
+	sel.Groups = append(sel.Groups, c.others(apart.Groups, o.Groups-1)...)
+	return sel, nil
+}
+
+// sharing is the search for a choice whose pairs share links.
+type sharing struct {
+	b     *Bandwidths
+	s     *shape
+	r     *routes
+	alike []int
+	mt    *meter
+	bound float64 // no choice is worth more
+
+	value float64 // of the best choice
+	best  []int   // host of each node; nil: none yet
+
+	whole []float64 // of a whole choice: weight on each link
+	load  []float64 // of the choice in the making: weight on each link
+	at    []int     // host of each node; -1: none
+	used  []bool    // by host
+}
+
+// worthOf is the value of a whole choice.
+func (c *sharing) worthOf(hosts []int) float64 {
+	clear(c.whole)
+	least := math.Inf(1)
+	for _, h := range hosts {
+		least = math.Min(least, c.b.mostOf(h))
+	}
+	for _, e := range c.s.edges {
+		path := c.r.of(hosts[e.A], hosts[e.B])
+		if path == nil {
+			return 0
+		}
+		for _, l := range path {
+			c.whole[l] += e.Weight
+			least = math.Min(least, c.r.mbps[l]/c.whole[l])
+		}
+	}
+	return least
+}
+
+// consider takes a choice as the best if it is.
+func (c *sharing) consider(hosts []int) bool {
+	v := c.worthOf(hosts)
+	if v <= c.value {
+		return false
+	}
+	c.value, c.best = v, slices.Clone(hosts)
+	return true
+}
+
+// improve exchanges one host for another, or the hosts of two nodes, while that
+// helps.
+func (c *sharing) improve() {
+	for better := c.best != nil; better && !c.mt.over(); {
+		better = false
+		hosts := slices.Clone(c.best)
+		for p := range hosts {
+			for q := range p {
+				hosts[p], hosts[q] = hosts[q], hosts[p]
+				better = c.consider(hosts) || better
+				hosts[p], hosts[q] = hosts[q], hosts[p]
+			}
+			old := hosts[p]
+			for h := range c.b.n {
+				if !slices.Contains(hosts, h) {
+					hosts[p] = h
+					better = c.consider(hosts) || better
+					hosts[p] = old
+				}
+			}
+		}
+	}
+}
+
+// place places the nodes that are left, in order, where their links allow more
+// than the best choice has. false: time was up before all was seen.
+func (c *sharing) place(order []int, value float64) bool {
+	if len(order) == 0 {
+		c.consider(c.at)
+		return true
+	}
+	type option struct {
+		host  int
+		value float64
+	}
+	var options []option
+	var tried []int // kinds of hosts
+	for h := range c.b.n {
+		if c.used[h] || slices.Contains(tried, c.alike[h]) {
+			continue
+		}
+		tried = append(tried, c.alike[h])
+		v := math.Min(value, c.put(order[0], h))
+		c.take(order[0], h)
+		if v > c.value {
+			options = append(options, option{h, v})
+		}
+	}
+	slices.SortStableFunc(options, func(x, y option) int { return cmp.Compare(y.value, x.value) })
+	for _, o := range options {
+		if c.value >= c.bound || !c.mt.spend(1) {
+			return c.value >= c.bound
+		}
+		if o.value <= c.value {
+			return true // the best has become better since, and the rest is worse
+		}
+		c.put(order[0], o.host)
+		c.at[order[0]], c.used[o.host] = o.host, true
+		whole := c.place(order[1:], o.value)
+		c.at[order[0]], c.used[o.host] = -1, false
+		c.take(order[0], o.host)
+		if !whole {
+			return false
+		}
+	}
+	return true
+}
+
+// put adds what a node on a host sends to those that are placed, and returns what
+// is left of the links it passes.
+func (c *sharing) put(node, host int) float64 {
+	least := c.b.mostOf(host)
+	c.each(node, host, func(l int32, weight float64) {
+		c.load[l] += weight
+		least = math.Min(least, c.r.mbps[l]/c.load[l])
+	}, func() { least = 0 })
+	return least
+}
+
+// take takes it away again.
+func (c *sharing) take(node, host int) {
+	c.each(node, host, func(l int32, weight float64) {
+		if c.load[l] -= weight; c.load[l] < weight*1e-9 {
+			c.load[l] = 0 // what rounding left
+		}
+	}, func() {})
+}
+
+func (c *sharing) each(node, host int, link func(l int32, weight float64), none func()) {
+	for q := c.s.g.adj[node].first(); q >= 0; q = c.s.g.adj[node].next(q) {
+		if c.at[q] < 0 {
+			continue
+		}
+		path := c.r.of(host, c.at[q])
+		if path == nil {
+			none()
+		}
+		for _, l := range path {
+			link(l, c.s.weights[c.s.class[node][q]])
+		}
+	}
+}
+
+// others are the further groups of Select, by what sharing leaves of them.
+func (c *sharing) others(groups []Group, count int) []Group {
+	var list []Group
+	best := slices.Sorted(slices.Values(c.best))
+	for _, g := range groups {
+		if v := c.worthOf(g.Hosts); v > 0 && !slices.Equal(slices.Sorted(slices.Values(g.Hosts)), best) {
+			list = append(list, Group{Hosts: g.Hosts, Mbps: v})
+		}
+	}
+	slices.SortStableFunc(list, func(x, y Group) int { return cmp.Compare(y.Mbps, x.Mbps) })
+	return list[:min(len(list), max(count, 0))]
+}

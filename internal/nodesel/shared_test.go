@@ -1,0 +1,157 @@
+package nodesel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// randomSites is a network of switches, each with some hosts, joined at random.
+func randomSites(rnd *rand.Rand, hosts, switches int) *Network {
+	n := &Network{Hosts: make([]string, hosts), Routers: make([]string, switches)}
+	for h := range hosts {
+		n.Links = append(n.Links, Link{A: h, B: hosts + rnd.IntN(switches), Mbps: float64(10 * (1 + rnd.IntN(3)))})
+	}
+	for r := 1; r < switches; r++ {
+		n.Links = append(n.Links, Link{A: hosts + r, B: hosts + rnd.IntN(r), Mbps: float64(5 * (1 + rnd.IntN(8)))})
+	}
+	for range rnd.IntN(3) {
+		if a, b := rnd.IntN(hosts), rnd.IntN(hosts+switches); a != b {
+			n.Links = append(n.Links, Link{A: a, B: b, Mbps: float64(5 * (1 + rnd.IntN(8)))})
+		}
+	}
+	return n
+}
+
+// mostShared tries every choice and looks at every link, the dumb way.
+func mostShared(n *Network, b *Bandwidths, p *Pattern) float64 {
+	r := n.routes()
+	best := 0.0
+	at := make([]int, 0, p.Nodes)
+	var try func()
+	try = func() {
+		if len(at) < p.Nodes {
+			for h := range n.Hosts {
+				if !slices.Contains(at, h) {
+					at = append(at, h)
+					try()
+					at = at[:len(at)-1]
+				}
+			}
+			return
+		}
+		load, value := make([]float64, len(n.Links)), math.Inf(1)
+		for _, h := range at {
+			value = math.Min(value, b.mostOf(h))
+		}
+		for _, e := range p.Edges {
+			if b.Pair(at[e.A], at[e.B]) == 0 {
+				return
+			}
+			for _, l := range r.of(at[e.A], at[e.B]) {
+				load[l] += e.Weight
+			}
+		}
+		for l, w := range load {
+			if w > 0 {
+				value = math.Min(value, n.Links[l].Mbps/w)
+			}
+		}
+		best = math.Max(best, value)
+	}
+	try()
+	return best
+}
+
+func TestTheLinksOfARouteAreAsWideAsThePair(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	for i := range 200 {
+		n := randomSites(rnd, 2+rnd.IntN(7), 1+rnd.IntN(4))
+		b, err := n.Bandwidths()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := n.routes()
+		for u := range n.Hosts {
+			for v := range u {
+				least := math.Inf(1)
+				for _, l := range r.of(v, u) {
+					least = math.Min(least, r.mbps[l])
+				}
+				if r.of(u, v) == nil {
+					least = 0
+				}
+				if least != b.Pair(u, v) {
+					t.Fatalf("network %d %v: the route %v of %d-%d is %g wide, the pair has %g", i, n.Links, r.of(u, v), u, v, least, b.Pair(u, v))
+				}
+			}
+		}
+	}
+}
+
+func TestSharedLinksAreDividedAsWellAsCanBe(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(8, 8))
+	for i := range 60 {
+		n := randomSites(rnd, 3+rnd.IntN(4), 1+rnd.IntN(4))
+		b, err := n.Bandwidths()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%3 == 0 {
+			b.Cap(rnd.IntN(len(n.Hosts)), float64(rnd.IntN(12)))
+		}
+		for _, p := range []*Pattern{named(t, "ring", 3), named(t, "star", 3), named(t, "all", 3), randomPattern(rnd, min(5, len(n.Hosts)))} {
+			what := fmt.Sprintf("network %d %v, %s of %d %v", i, n.Links, p.Name, p.Nodes, p.Edges)
+			want := mostShared(n, b, p)
+			got, err := SelectShared(n, b, p, Options{Groups: 3})
+			if want == 0 {
+				if err == nil {
+					t.Fatalf("%s: %v, no choice exists", what, got)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s: %v, the best is %g", what, err, want)
+			}
+			if math.Abs(got.Mbps-want) > 1e-9*want || !got.Optimal || got.Bound != got.Mbps {
+				t.Fatalf("%s: %+v, the best is %g", what, got, want)
+			}
+		}
+	}
+}
+
+func TestSharingStopsWhenTimeIsUpAndKeepsTheBound(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(9, 9))
+	n := randomSites(rnd, 40, 6)
+	b, err := n.Bandwidths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := 0
+	stop := func() bool { steps++; return steps > 3000 }
+	got, err := SelectShared(n, b, named(t, "hypercube", 16), Options{Groups: 2, Stop: stop})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Bound < got.Mbps || !(got.Mbps > 0) {
+		t.Fatalf("%+v", got)
+	}
+}
+
+func TestABusyHostCapsWhatItTakesPartIn(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(10, 10))
+	for i := range 100 {
+		b := randomBandwidths(rnd, 3+rnd.IntN(5), 0.9, 8)
+		for range 1 + rnd.IntN(3) {
+			b.Cap(rnd.IntN(b.n), float64(rnd.IntN(80)))
+		}
+		p := randomPattern(rnd, b.n)
+		want := exhaustive(b, p)
+		got, err := Select(b, p, Options{Groups: 2})
+		if want == 0 && err == nil || want > 0 && (err != nil || got.Mbps != want || !got.Optimal) {
+			t.Fatalf("graph %d, %v, caps %v: %+v, %v; the best is %g", i, p.Edges, b.most, got, err, want)
+		}
+	}
+}
