@@ -57,6 +57,14 @@ func Dial(ctx context.Context, where string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.Dial(ctx)
+}
+
+// Dial connects to whoever gave out the rendezvous.
+func (r *Rendezvous) Dial(ctx context.Context) (net.Conn, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
 	c, err := r.dialAny(ctx)
 	if err != nil {
 		return nil, err
@@ -147,16 +155,24 @@ func parse(text []byte) (*Rendezvous, error) {
 	if err := json.Unmarshal(text, r); err != nil {
 		return nil, err
 	}
-	if pin, err := hex.DecodeString(r.Certificate); err != nil || len(pin) != sha256.Size {
-		return nil, errors.New("certificate is no sha256 in hex")
-	}
-	if token, err := hex.DecodeString(r.Token); err != nil || len(token) != tokenSize {
-		return nil, errors.New("token is not of 32 bytes in hex")
-	}
-	if len(r.Addresses) == 0 {
-		return nil, errors.New("no address")
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	return r, nil
+}
+
+// check says what is wrong with a rendezvous, from wherever it comes.
+func (r *Rendezvous) check() error {
+	if pin, err := hex.DecodeString(r.Certificate); err != nil || len(pin) != sha256.Size {
+		return errors.New("certificate is no sha256 in hex")
+	}
+	if token, err := hex.DecodeString(r.Token); err != nil || len(token) != tokenSize {
+		return errors.New("token is not of 32 bytes in hex")
+	}
+	if len(r.Addresses) == 0 {
+		return errors.New("no address")
+	}
+	return nil
 }
 
 func (r *Rendezvous) dial(ctx context.Context, address string) (net.Conn, error) {

@@ -152,6 +152,26 @@ func TestAnAgentFindsAGateThatMoved(t *testing.T) {
 	}
 }
 
+func TestARendezvousNeedNotBeAFile(t *testing.T) {
+	g, met := echoing(t, "", nil)
+	r := g.Rendezvous()
+	c, err := r.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	for _, bad := range []Rendezvous{{}, {Addresses: r.Addresses, Certificate: r.Certificate, Token: "00"}, {Certificate: r.Certificate, Token: r.Token}} {
+		if c, err := bad.Dial(t.Context()); err == nil {
+			_ = c.Close()
+			t.Errorf("%+v is dialled", bad)
+		}
+	}
+	_ = g.Close()
+	if met.Load() > 1 {
+		t.Error("a stranger got in")
+	}
+}
+
 func TestAddressesThatLeadNowhereArePassedOver(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rendezvous.json")
 	echoing(t, file, nil)

@@ -28,7 +28,7 @@ import (
 
 // Options say where to listen.
 type Options struct {
-	Rendezvous string // file to be written
+	Rendezvous string // file to be written; "": none, Gate.Rendezvous tells it
 	Host       string // address to listen on; "": all
 	FirstPort  int    // the first free port from here on; 0: any
 	LastPort   int
@@ -41,6 +41,7 @@ type Options struct {
 // Gate listens for agents.
 type Gate struct {
 	listener net.Listener
+	where    Rendezvous
 	token    []byte
 	handle   func(net.Conn)
 	clock    clock.Clock
@@ -73,16 +74,20 @@ func Listen(ctx context.Context, o Options) (*Gate, error) {
 	r := Rendezvous{Certificate: pin, Token: hex.EncodeToString(g.token)}
 	port := l.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it is a TCP listener
 	r.Addresses, err = addresses(o.Host, port)
-	if err == nil {
+	if err == nil && o.Rendezvous != "" {
 		err = r.write(o.Rendezvous)
 	}
 	if err != nil {
 		_ = l.Close() // nobody knows of it
 		return nil, err
 	}
+	g.where = r
 	g.tasks.Go(g.accept)
 	return g, nil
 }
+
+// Rendezvous is what whoever is to come must know.
+func (g *Gate) Rendezvous() Rendezvous { return g.where }
 
 func listen(ctx context.Context, o Options) (net.Listener, error) {
 	lc := net.ListenConfig{KeepAliveConfig: keepAlive(), Control: giveUp}
