@@ -19,12 +19,19 @@ help: ## list the targets
 build: $(BUILD)/godwit-sandbox examples yield ## build the binaries godwit and godwit-sandbox into build/
 	CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BUILD)/godwit ./cmd/godwit
 
+# Programs of one process, with their size as argument.
+KERNELS := $(addprefix examples/apps/build/,matmul fft sort stencil nbody)
+
 # The example programs that are not scripts; without a C compiler there are none.
 examples: ## compile the example programs
-	@if command -v cc >/dev/null; then $(MAKE) --no-print-directory examples/jobs/burn; \
+	@if command -v cc >/dev/null; then $(MAKE) --no-print-directory examples/jobs/burn $(KERNELS); \
 	else echo "no C compiler: examples/jobs/burn is not built (make deps)"; fi
 	@if command -v mpicc >/dev/null; then $(MAKE) --no-print-directory examples/apps/build/ring examples/apps/build/pi; \
 	else echo "no mpicc: examples/apps are not built (make deps)"; fi
+
+$(KERNELS): examples/apps/build/%: examples/apps/%.c
+	@mkdir -p $(@D)
+	cc -O2 -Wall -Wextra -o $@ $< -lm
 
 examples/apps/build/%: examples/apps/%.c
 	@mkdir -p $(@D)
