@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -23,7 +24,8 @@ be the best, or comes with a bound that no choice can exceed when --budget ends
 before the proof.
 
 Patterns: ring, path, all (every pair), star, tree:K (K children), mesh:RxC,
-torus:RxC, hypercube, or a JSON file with nodes and weighted edges.
+torus:RxC, both with a third side too, hypercube, butterfly, or a JSON file with
+nodes and weighted edges.
 
 Exit codes: 0 done, 1 the pattern does not fit, 2 wrong usage or bad input.`
 
@@ -40,6 +42,8 @@ const selectExample = `  # Four hosts for a ring, and the two next best groups
 type selectFlags struct {
 	graph, pattern string
 	nodes, groups  int
+	shared         bool
+	perCPU, minCPU float64
 	budget         time.Duration
 	method         string
 	seed           uint64
@@ -70,6 +74,9 @@ func (f *selectFlags) input() group {
 	g.flags.StringVar(&f.graph, "graph", "", "the network as `FILE`: JSON with hosts, routers and links, or a CSV matrix of Mbit/s")
 	g.flags.StringVar(&f.pattern, "pattern", "", "who talks to whom: "+strings.Join(nodesel.PatternNames(), ", ")+",\nor a `FILE`")
 	g.flags.VarP(whole(&f.nodes, 2, nodesel.MaxNodes), "nodes", "m", "nodes of the pattern; not needed where the pattern says it")
+	g.flags.BoolVar(&f.shared, "shared-links", false, "pairs that pass the same link share it")
+	g.flags.Var(number(&f.perCPU, 0, 1e9), "per-cpu", "the program, with a whole processor, keeps pace with so many Mbit/s:\na host with half of it free counts for half of that")
+	g.flags.Var(number(&f.minCPU, 0, 1), "min-cpu", "leave out hosts with less of a processor free, such as 0.5")
 	return g
 }
 
@@ -110,20 +117,62 @@ func (a *app) selectHosts(ctx context.Context, f *selectFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := f.capHosts(net, pairs); err != nil {
+		return err
+	}
 	after := func(d time.Duration) func() bool {
 		return func() bool { return ctx.Err() != nil || a.now.Since(start) > d }
 	}
 	// The further groups leave some of the budget, so that they never make an
 	// answer late that was proven in time.
 	o := nodesel.Options{Groups: f.groups, Stop: after(f.budget), StopGroups: after(f.budget * 3 / 4)}
-	sel, err := nodesel.SelectBy(f.method, pairs, p, o, f.seed)
+	sel, err := f.choose(net, pairs, p, o)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		return err
+		return f.apart(err, pairs, p)
 	}
 	return a.printSelection(f, newSelectReport(f, net, p, sel, a.now.Since(start)))
+}
+
+func (f *selectFlags) choose(net *nodesel.Network, pairs *nodesel.Bandwidths, p *nodesel.Pattern, o nodesel.Options) (*nodesel.Selection, error) {
+	if !f.shared {
+		return nodesel.SelectBy(f.method, pairs, p, o, f.seed)
+	}
+	if f.method != "exact" {
+		return nil, &badinput.Error{Field: "--method", Value: f.method, Want: "exact, the only one that knows --shared-links"}
+	}
+	return nodesel.SelectShared(net, pairs, p, o)
+}
+
+// capHosts lets the hosts' processors count.
+func (f *selectFlags) capHosts(net *nodesel.Network, pairs *nodesel.Bandwidths) error {
+	if f.perCPU == 0 && f.minCPU == 0 {
+		return nil
+	}
+	if net.CPU == nil {
+		return &badinput.Error{File: f.graph, Field: "cpu", Want: "the free share of each host, such as {\"" + net.Hosts[0] + "\": 0.5}, for --per-cpu and --min-cpu"}
+	}
+	for h, share := range net.CPU {
+		if share < f.minCPU {
+			pairs.Cap(h, 0)
+		} else if f.perCPU > 0 {
+			pairs.Cap(h, f.perCPU*share)
+		}
+	}
+	return nil
+}
+
+// apart tells a pattern that does not fit from a network that is in pieces, which
+// is a mistake of the file.
+func (f *selectFlags) apart(err error, pairs *nodesel.Bandwidths, p *nodesel.Pattern) error {
+	var unfit *nodesel.InfeasibleError
+	if n := pairs.LargestPart(); errors.As(err, &unfit) && n < p.Nodes {
+		return &badinput.Error{File: f.graph, Field: "links", Want: "a network whose hosts are connected; " +
+			intText(p.Nodes) + " hosts are needed and the largest connected part has " + intText(n)}
+	}
+	return err
 }
 
 // readPattern makes a known pattern, or reads a file that is not called like

@@ -2,6 +2,8 @@ package netgraph
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/nodesel"
@@ -12,6 +14,9 @@ type networkFile struct {
 	Hosts   []string   `json:"hosts"`
 	Routers []string   `json:"routers"`
 	Links   []linkFile `json:"links"`
+	// CPU is the share of a processor that hosts have free; one that is not named
+	// has all of it.
+	CPU map[string]float64 `json:"cpu"`
 }
 
 type linkFile struct {
@@ -39,7 +44,28 @@ func parseJSON(name string, data []byte) (*nodesel.Network, error) {
 		}
 		n.Links = append(n.Links, l)
 	}
-	return n, nil
+	n.CPU, err = cpu(name, f, numbers)
+	return n, err
+}
+
+// cpu is the free share of each host, nil if the file says nothing of it.
+func cpu(name string, f networkFile, numbers map[string]int) ([]float64, error) {
+	if f.CPU == nil {
+		return nil, nil
+	}
+	shares := slices.Repeat([]float64{1}, len(f.Hosts))
+	for _, host := range slices.Sorted(maps.Keys(f.CPU)) {
+		share := f.CPU[host]
+		h, known := numbers[host]
+		switch {
+		case !known || h >= len(f.Hosts):
+			return nil, &badinput.Error{File: name, Field: "cpu", Value: host, Want: "a name from hosts"}
+		case !(share >= 0 && share <= 1):
+			return nil, &badinput.Error{File: name, Field: "cpu." + host, Value: quoted(share), Want: "a share from 0 to 1"}
+		}
+		shares[h] = share
+	}
+	return shares, nil
 }
 
 // number gives hosts and then routers their numbers, by name.

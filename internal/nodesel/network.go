@@ -90,6 +90,24 @@ func (n *Network) Bandwidths() (*Bandwidths, error) {
 	return b, nil
 }
 
+// LargestPart is how many hosts are connected at most, over pairs that have any
+// bandwidth, whatever the processors.
+func (b *Bandwidths) LargestPart() int {
+	g := newGraph(b.n)
+	for u := range b.n {
+		for v := range u {
+			if b.Pair(u, v) > 0 {
+				g.join(u, v)
+			}
+		}
+	}
+	largest := 0
+	for _, part := range g.components(fullSet(b.n)) {
+		largest = max(largest, len(part))
+	}
+	return largest
+}
+
 // widest finds the widest paths that leave one host, in the manner of Dijkstra.
 func (b *Bandwidths) widest(from int, near [][]Link) {
 	done := make([]bool, len(near))
