@@ -2,7 +2,6 @@ package depot
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -164,41 +163,40 @@ func (h *handler) putRaw(r *http.Request, raw []byte, ends []int) error {
 	return h.s.putBlocks(context.WithoutCancel(r.Context()), raw, blocks)
 }
 
-// get sends blocks as they lie on the disk, where most of a block is wanted,
-// and else new blocks of what is.
 func (h *handler) get(w http.ResponseWriter, r *http.Request) error {
 	ids, err := readIDs(r.Body)
 	if err != nil {
 		return err
 	}
-	ids = distinct(ids)
+	return h.give(w, r, distinct(ids), nil, false)
+}
+
+// give sends blocks as they lie on the disk, where most of a block is wanted,
+// and else new blocks of what is. If it has to be exact, nothing goes along that
+// was not asked for. not is told to be missing.
+func (h *handler) give(w http.ResponseWriter, r *http.Request, ids, not []sum, exact bool) error {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	out := bufio.NewWriterSize(w, 256<<10)
-	p := picker{out: out}
+	p := picker{out: out, exact: exact}
 	sent := false
-	err = h.s.eachBlock(r.Context(), ids, func(b *block, wanted map[sum]bool) error {
+	err := h.s.eachBlock(r.Context(), ids, func(b *block, wanted map[sum]bool) error {
 		sent = true
 		return p.block(b, wanted)
 	})
-	if err == nil || errors.As(err, new(*absent)) {
-		if more := p.flush(); more != nil {
-			err = more
-		}
+	a := &absent{}
+	if err == nil || errors.As(err, &a) {
+		err = p.flush()
 	}
-	var a *absent
 	switch {
 	case err == nil:
-	case errors.As(err, &a):
-		out.Write(appendList(nil, listMissing, a.missing))
-		out.Write(appendList(nil, listDamaged, a.damaged))
 	case sent:
 		// Too late for a status: the answer ends without its end mark.
 		panic(http.ErrAbortHandler)
 	default:
 		return err
 	}
-	out.WriteString(endMark)
-	if err := out.Flush(); err != nil {
+	a.missing = append(a.missing, not...)
+	if endAnswer(out, a) != nil {
 		panic(http.ErrAbortHandler)
 	}
 	return nil
@@ -207,6 +205,7 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request) error {
 // picker sends what is wanted of blocks.
 type picker struct {
 	out    *bufio.Writer
+	exact  bool // nothing else than that
 	chunks []chunk
 	size   int
 	buf    []byte
@@ -221,7 +220,7 @@ func (p *picker) block(b *block, wanted map[sum]bool) error {
 			size += b.len(i)
 		}
 	}
-	if 2*size >= b.plain {
+	if size == b.plain || 2*size >= b.plain && !p.exact {
 		_, err := p.out.Write(b.raw)
 		return err
 	}
@@ -233,14 +232,7 @@ func (p *picker) block(b *block, wanted map[sum]bool) error {
 		if sumOf(plain) != id {
 			return fmt.Errorf("%w: the content of %s is not what its ID says", errBadBlock, id.id())
 		}
-		if p.size > 0 && (p.size+len(plain) > maxBlock || len(p.chunks) == maxCount) {
-			if err := p.flush(); err != nil {
-				return err
-			}
-		}
-		p.chunks = append(p.chunks, chunk{id, bytes.Clone(plain)})
-		p.size += len(plain)
-		return nil
+		return p.add(id, plain)
 	})
 	return err
 }

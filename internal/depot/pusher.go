@@ -22,6 +22,7 @@ type pusher struct {
 
 	mu    sync.Mutex
 	seen  map[sum]bool // sent, or known to be there
+	spots map[sum]spot // where each chunk is; nil: nobody wants to know
 	stats Stats
 }
 
@@ -187,11 +188,16 @@ func (t task) do(ctx context.Context, c *cutter, b *batch) error {
 	n := min(t.f.plan.piece, t.f.Size-off)
 	var list []sum
 	c.pages = t.f.pages
+	at := t.f.offset + off
 	err = c.cut(shifted{f, t.f.offset}, t.f.plan, off, n, holes, func(id sum, plain []byte) error {
 		list = append(list, id)
 		if plain == nil {
+			zero, _ := id.isZeros()
+			at += zero
 			return nil
 		}
+		b.pusher.found(id, spot{t.f.path, at, len(plain)})
+		at += int64(len(plain))
 		return b.add(ctx, id, plain)
 	})
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -206,6 +212,16 @@ func (t task) do(ctx context.Context, c *cutter, b *batch) error {
 		return t.f.done(f)
 	}
 	return nil
+}
+
+// found remembers where a chunk is.
+func (p *pusher) found(id sum, at spot) {
+	if p.spots == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spots[id] = at
 }
 
 // memory is that of whom we push to.

@@ -187,7 +187,7 @@ func (r *Rendezvous) dial(ctx context.Context, address string) (net.Conn, error)
 					return nil
 				}
 			}
-			return errors.New("the certificate is not the broker's")
+			return errors.New("the certificate is not the one that was named")
 		},
 	}}
 	return d.DialContext(ctx, "tcp", address)

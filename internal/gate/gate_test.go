@@ -104,7 +104,7 @@ func TestWhoShowsAnotherCertificateIsNotSpokenTo(t *testing.T) {
 	_, met := echoing(t, file, nil)
 	token := ""
 	change(t, file, func(r *Rendezvous) { token, r.Certificate = r.Token, strings.Repeat("00", 32) })
-	if err := says(t, file); err == nil || !strings.Contains(err.Error(), "not the broker's") || met.Load() != 0 {
+	if err := says(t, file); err == nil || !strings.Contains(err.Error(), "not the one that was named") || met.Load() != 0 {
 		t.Errorf("%v, %d", err, met.Load())
 	}
 	// Nor does he get to see the token.

@@ -1,0 +1,248 @@
+package depot
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+// Offer gives the chunks of one tree, and nothing else, to who reads them with a
+// Client: from the files of a folder as they lie there, of which no copy is
+// made, or from a depot.
+type Offer struct {
+	id    ID
+	bytes int64
+	own   map[sum][]byte // of the tree itself
+	spots map[sum]spot   // in files; nil: the store has them
+	store *Store
+	named map[sum]bool // what the store may give
+}
+
+// spot is where in a file a chunk is.
+type spot struct {
+	file string
+	off  int64
+	size int
+}
+
+// OfferFolder offers what dir holds now. A file that changes later is not given
+// any more, since every chunk is checked.
+func OfferFolder(ctx context.Context, dir string, opt PushOptions) (*Offer, error) {
+	fail := func(err error) (*Offer, error) { return nil, fmt.Errorf("offering %s: %w", dir, err) }
+	var skip func(string, bool) bool
+	if g := newIgnorer(dir, opt); g != nil {
+		skip = g.skip
+	}
+	list, _, err := walk(dir, skip, opt.Limit)
+	if err != nil {
+		return fail(err)
+	}
+	files := make([]*source, len(list))
+	for i := range list {
+		files[i] = &source{found: list[i], path: filepath.Join(dir, list[i].Path)}
+	}
+	o := &Offer{own: map[sum][]byte{}, spots: map[sum]spot{}}
+	p := &pusher{to: holdsAll{}, seen: map[sum]bool{}, spots: o.spots}
+	if err := p.all(ctx, files); err != nil {
+		return fail(err)
+	}
+	tree := &Tree{Entries: make([]Entry, len(files))}
+	for i, f := range files {
+		tree.Entries[i] = f.Entry
+		tree.Entries[i].Chunks = idsOf(f.chunks)
+		o.bytes += f.Size
+	}
+	text, err := encodeTree(tree)
+	if err != nil {
+		return fail(err)
+	}
+	chunks, err := textChunks(text)
+	if err != nil {
+		return fail(err)
+	}
+	for _, c := range chunks {
+		o.own[c.id] = c.plain
+	}
+	o.id = chunks[len(chunks)-1].id.id()
+	return o, nil
+}
+
+// OfferTree offers a tree that a depot has.
+func OfferTree(ctx context.Context, from *Store, id ID) (*Offer, error) {
+	t, own, err := loadTree(ctx, from, id)
+	if err != nil {
+		return nil, err
+	}
+	o := &Offer{id: id, store: from, named: map[sum]bool{}}
+	for _, s := range own {
+		o.named[s] = true
+	}
+	for i := range t.Entries {
+		o.bytes += t.Entries[i].Size
+		for _, s := range t.Entries[i].sums() {
+			o.named[s] = true
+		}
+	}
+	return o, nil
+}
+
+// ID is the tree that is offered.
+func (o *Offer) ID() ID { return o.id }
+
+// Bytes is how much its files hold.
+func (o *Offer) Bytes() int64 { return o.bytes }
+
+// Handler answers those who ask for chunks of the offer, and nothing else that a
+// Client could ask.
+func (o *Offer) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Base(r.URL.Path) != "get" || r.Method != http.MethodPost {
+			http.NotFound(w, r)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, 32*maxIDs)
+		ids, err := readIDs(r.Body)
+		if err != nil {
+			io.Copy(io.Discard, r.Body) //nolint:errcheck // what comes is of no use
+			http.Error(w, err.Error(), statusOf(err))
+			return
+		}
+		ids = distinct(ids)
+		if o.store != nil {
+			o.fromStore(w, r, ids)
+			return
+		}
+		o.fromFiles(w, r, ids)
+	})
+}
+
+// fromStore gives what is named; the rest is missing, whatever the store has.
+func (o *Offer) fromStore(w http.ResponseWriter, r *http.Request, ids []sum) {
+	var named, not []sum
+	for _, id := range ids {
+		if o.named[id] {
+			named = append(named, id)
+		} else {
+			not = append(not, id)
+		}
+	}
+	h := &handler{o.store}
+	if err := h.give(w, r, named, not, true); err != nil {
+		http.Error(w, err.Error(), statusOf(err))
+	}
+}
+
+// fromFiles gives chunks as the files hold them.
+func (o *Offer) fromFiles(w http.ResponseWriter, r *http.Request, ids []sum) {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	out := bufio.NewWriterSize(w, 256<<10)
+	p := picker{out: out}
+	reader := spotReader{}
+	defer reader.close()
+	a := &absent{}
+	for _, id := range ids {
+		plain, err := o.read(&reader, id)
+		switch {
+		case r.Context().Err() != nil:
+			err = r.Context().Err()
+		case errors.Is(err, ErrMissing):
+			a.missing = append(a.missing, id)
+			continue
+		case err != nil:
+			a.damaged = append(a.damaged, id) // it has changed, or is gone
+			continue
+		default:
+			err = p.add(id, plain)
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler) // whoever asked has gone, and asks again
+		}
+	}
+	if p.flush() != nil || endAnswer(out, a) != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// read gives one chunk, which is the caller's until the next.
+func (o *Offer) read(r *spotReader, id sum) ([]byte, error) {
+	if plain, ok := o.own[id]; ok {
+		return plain, nil
+	}
+	at, ok := o.spots[id]
+	if !ok {
+		return nil, ErrMissing
+	}
+	plain, err := r.read(at)
+	if err == nil && sumOf(plain) != id {
+		err = ErrDamaged
+	}
+	return plain, err
+}
+
+// spotReader keeps the file open that was read last.
+type spotReader struct {
+	f    *os.File
+	name string
+	buf  []byte
+}
+
+func (r *spotReader) read(at spot) ([]byte, error) {
+	if r.name != at.file {
+		r.close()
+		f, err := os.Open(at.file)
+		if err != nil {
+			return nil, err
+		}
+		r.f, r.name = f, at.file
+	}
+	if cap(r.buf) < at.size {
+		r.buf = make([]byte, max(at.size, jcMax))
+	}
+	b := r.buf[:at.size]
+	_, err := r.f.ReadAt(b, at.off)
+	return b, err
+}
+
+func (r *spotReader) close() {
+	if r.f != nil {
+		_ = r.f.Close() // only read
+	}
+	r.f, r.name = nil, ""
+}
+
+// holdsAll is a depot that is said to have everything.
+type holdsAll struct{}
+
+func (holdsAll) missing(context.Context, []sum) ([]int, error)     { return nil, nil }
+func (holdsAll) putBlocks(context.Context, []byte, []*block) error { return nil }
+
+// add sends a chunk, with others in a block.
+func (p *picker) add(id sum, plain []byte) error {
+	if p.size > 0 && (p.size+len(plain) > maxBlock || len(p.chunks) == maxCount) {
+		if err := p.flush(); err != nil {
+			return err
+		}
+	}
+	p.chunks = append(p.chunks, chunk{id, bytes.Clone(plain)})
+	p.size += len(plain)
+	return nil
+}
+
+// endAnswer ends the answer to get with what cannot be had.
+func endAnswer(out *bufio.Writer, a *absent) error {
+	for len(a.missing)+len(a.damaged) > 0 { // a list has at most so many
+		n, m := min(len(a.missing), maxIDs), min(len(a.damaged), maxIDs)
+		out.Write(appendList(nil, listMissing, a.missing[:n]))
+		out.Write(appendList(nil, listDamaged, a.damaged[:m]))
+		a = &absent{a.missing[n:], a.damaged[m:]}
+	}
+	out.WriteString(endMark)
+	return out.Flush()
+}
