@@ -26,6 +26,7 @@ type Event struct {
 	Aim       Aim       `json:"aim,omitempty"`
 	Why       Reason    `json:"why,omitzero"`
 	Spec      *Job      `json:"spec,omitempty"`
+	Net       *Network  `json:"net,omitempty"`
 }
 
 // EventKind says what happened.
@@ -54,6 +55,7 @@ const (
 	ReclaimEnded            // Cluster, Job; When: if that could not be placed all the same, not to be tried again before
 	JobJudged               // its deadline is in danger: Aim, if it is to move; Why
 	ClusterFelt             // Cluster: a newcomer waits N seconds in its queue and gets the part Done of a processor there; 0: it is out of reach
+	NetworkFelt             // Cluster: how well its hosts are connected is Net
 )
 
 var eventNames = [...]string{
@@ -63,7 +65,7 @@ var eventNames = [...]string{
 	PartSilent: "part-silent", PartAnswered: "part-answered", PartAsked: "part-asked", PartGaveBack: "part-gave-back",
 	JobProgressed: "job-progressed", OthersPolled: "others-polled", HostsFailed: "hosts-failed",
 	HostsJoined: "hosts-joined", ReclaimBegan: "reclaim-began", ReclaimEnded: "reclaim-ended",
-	JobJudged: "job-judged", ClusterFelt: "cluster-felt",
+	JobJudged: "job-judged", ClusterFelt: "cluster-felt", NetworkFelt: "network-felt",
 }
 
 func (k EventKind) String() string { return nameOf(eventNames[:], int(k)) }

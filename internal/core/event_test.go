@@ -16,7 +16,9 @@ func fullEvent() Event {
 		Why: Reason{MakeRoom, 7, 4},
 		Spec: &Job{ID: 7, Name: "qr", User: "u", App: "scalapack", Kind: Malleable, Place: FlexibleMin, Estimate: time.Minute,
 			Deadline: AtSecond(99), MaxTries: 3, Retries: 1, Spread: 0.2,
-			Components: []Component{{Min: 1, Max: 9, Initial: 2, Inputs: []FileID{4}, Clusters: []ClusterID{0, 3}, Memory: 1 << 30}}},
+			Components: []Component{{Min: 1, Max: 9, Initial: 2, Inputs: []FileID{4}, Clusters: []ClusterID{0, 3}, Memory: 1 << 30,
+				Pattern: &Pattern{Name: "path", Nodes: 3, Pairs: []Talk{{A: 0, B: 1, Weight: 2}}}}}},
+		Net: &Network{Mbps: []float64{1, 2, 3}},
 	}
 }
 

@@ -76,7 +76,39 @@ type Component struct {
 	// Bring is how long it takes to bring to each cluster what the replica table
 	// knows nothing of, by its number; 0, or none: nothing has to be brought.
 	Bring []time.Duration `json:",omitempty"`
+	// Pattern says who talks to whom in it; nil: nothing is known.
+	Pattern *Pattern `json:",omitempty"`
 }
+
+// Pattern says which of a program's nodes talk to each other, so that its hosts
+// can be chosen by how well they are connected. Every node has as many processors.
+type Pattern struct {
+	Name  string // for people
+	Nodes int
+	Pairs []Talk
+}
+
+// Talk is a pair of nodes that communicate. One with weight 2 sends twice as much
+// as one with weight 1.
+type Talk struct {
+	A, B   int
+	Weight float64
+}
+
+// Network is how well the hosts of a cluster are connected: Mbit/s of each host
+// with each of those before it, the second host's first; 0: nothing is known.
+type Network struct {
+	Mbps []float64 `json:"mbps"`
+}
+
+// Pair is the bandwidth between two different hosts.
+func (n *Network) Pair(u, v int) float64 {
+	u, v = max(u, v), min(u, v)
+	return n.Mbps[u*(u-1)/2+v]
+}
+
+// Of reports whether it is a network of so many hosts.
+func (n *Network) Of(hosts int) bool { return n != nil && len(n.Mbps) == hosts*(hosts-1)/2 }
 
 // BringTime is how long it takes to bring what Bring is about to a cluster.
 func (c *Component) BringTime(to ClusterID) time.Duration {
@@ -135,6 +167,21 @@ func (c *Component) check() error {
 	for _, d := range c.Bring {
 		if d < 0 {
 			return errors.New("files arrive before they are sent")
+		}
+	}
+	return c.Pattern.check(c)
+}
+
+func (p *Pattern) check(c *Component) error {
+	if p == nil {
+		return nil
+	}
+	if p.Nodes < 2 || c.Min != c.Max || c.Min%p.Nodes != 0 {
+		return fmt.Errorf("a pattern of %d nodes cannot have %d to %d processors, the same number on each", p.Nodes, c.Min, c.Max)
+	}
+	for _, t := range p.Pairs {
+		if t.A < 0 || t.B < 0 || t.A >= p.Nodes || t.B >= p.Nodes || t.A == t.B || !(t.Weight > 0) {
+			return fmt.Errorf("nodes %d and %d of %d cannot talk with weight %g", t.A, t.B, p.Nodes, t.Weight)
 		}
 	}
 	return nil

@@ -17,6 +17,7 @@ type Input struct {
 	Aim       Aim       `json:"aim,omitempty"`
 	Outlook   *Outlook  `json:"outlook,omitempty"`
 	Spec      *Job      `json:"spec,omitempty"`
+	Net       *Network  `json:"net,omitempty"`
 }
 
 // InputKind says what is being told.
@@ -44,6 +45,7 @@ const (
 	HostsDown                  // Cluster: Procs failed
 	HostsUp                    // Cluster: Procs are there (again)
 	Felt                       // Cluster: a newcomer would wait N seconds in its queue and get the part Done of a processor there; 0: it is out of reach
+	Weather                    // Cluster: how well its hosts are connected is Net
 )
 
 var inputNames = [...]string{
@@ -51,7 +53,7 @@ var inputNames = [...]string{
 	Claimed: "claimed", ClaimLost: "claim-lost", Started: "started", Answer: "answer",
 	GiveBack: "give-back", Ask: "ask", Progress: "progress", Left: "left", Ended: "ended",
 	Crashed: "crashed", Polled: "polled", HostsDown: "hosts-down", HostsUp: "hosts-up",
-	InDanger: "in-danger", StaysOn: "stays-on", Felt: "felt",
+	InDanger: "in-danger", StaysOn: "stays-on", Felt: "felt", Weather: "weather",
 }
 
 func (k InputKind) String() string { return nameOf(inputNames[:], int(k)) }

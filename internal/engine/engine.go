@@ -132,6 +132,9 @@ func (e *Engine) take(in *core.Input) {
 	case core.Felt:
 		e.felt(in)
 		return
+	case core.Weather:
+		e.weather(in)
+		return
 	}
 	j := e.w.Job(in.Job)
 	if j == nil {

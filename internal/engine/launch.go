@@ -79,7 +79,7 @@ func (e *Engine) plan(j *world.Job, choices []place.Choice, why core.Reason) {
 		switch {
 		case c.Managed(): // its own queue sees to it
 		case !missing || claimAt == e.now || c.Reserves() || c.ReclaimFor() == spec.ID:
-			ev.Procs = c.Choose(ch.Size, nil)
+			ev.Procs = place.Processors(c, &spec.Components[ch.Component], ch.Size)
 		default:
 			ev.When = claimAt
 		}
@@ -160,7 +160,7 @@ func (e *Engine) hold(j *world.Job, p *world.Part, why core.Reason) bool {
 		return false
 	}
 	e.emit(core.Event{Kind: core.PartHeld, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(), Cluster: c.ID(),
-		Procs: c.Choose(p.Size(), nil), Why: why})
+		Procs: place.Processors(c, &j.Spec().Components[p.Component()], p.Size()), Why: why})
 	return true
 }
 

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"math"
+
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/world"
 )
@@ -144,6 +146,19 @@ func (e *Engine) clusterChanged(in *core.Input) {
 			e.attemptLost(j, core.Reason{Code: core.HostLost, A: float64(lost(j, c))})
 		}
 	}
+}
+
+// weather notes how well the hosts of a cluster are connected.
+func (e *Engine) weather(in *core.Input) {
+	if in.Cluster < 0 || int(in.Cluster) >= len(e.dirty) || !in.Net.Of(e.w.Cluster(in.Cluster).Hosts()) {
+		return
+	}
+	for _, mbps := range in.Net.Mbps {
+		if !(mbps >= 0) || math.IsInf(mbps, 1) {
+			return
+		}
+	}
+	e.emit(core.Event{Kind: core.NetworkFelt, Cluster: in.Cluster, Net: in.Net})
 }
 
 // felt notes what part of a processor a newcomer would get in a cluster.

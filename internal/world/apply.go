@@ -21,7 +21,7 @@ func (w *World) Apply(ev *core.Event) error {
 		w.scans++
 		w.scanned = ev.At
 		return nil
-	case core.OthersPolled, core.HostsFailed, core.HostsJoined, core.ReclaimBegan, core.ReclaimEnded, core.ClusterFelt:
+	case core.OthersPolled, core.HostsFailed, core.HostsJoined, core.ReclaimBegan, core.ReclaimEnded, core.ClusterFelt, core.NetworkFelt:
 		return w.applyCluster(ev)
 	}
 	j := w.jobs[ev.Job]
@@ -62,6 +62,11 @@ func (w *World) applyCluster(ev *core.Event) error {
 		c.join(ev.Procs)
 	case core.ClusterFelt:
 		c.share, c.wait = ev.Done, ev.N
+	case core.NetworkFelt:
+		if !ev.Net.Of(len(c.spec.Hosts)) {
+			return w.broken(ev, "is of another number of hosts")
+		}
+		c.net = ev.Net
 	case core.ReclaimBegan:
 		c.reclaimFor = ev.Job
 	case core.ReclaimEnded:

@@ -33,9 +33,10 @@ type Cluster struct {
 	procs int
 	speed float64 // of its slowest host: parallel programs run at that pace
 
-	memory int64   // of the host with the least; 0 if unknown
-	share  float64 // of a processor that a newcomer gets, as last felt; 0: it is out of reach
-	wait   int     // seconds that a newcomer waits in its queue, as last felt
+	memory int64         // of the host with the least; 0 if unknown
+	share  float64       // of a processor that a newcomer gets, as last felt; 0: it is out of reach
+	wait   int           // seconds that a newcomer waits in its queue, as last felt
+	net    *core.Network // between its hosts, as last felt; nil: nothing is known
 
 	free   bitset // usable and held by nobody
 	held   bitset // by our jobs, offers included
@@ -195,6 +196,43 @@ func (c *Cluster) Memory() int64 { return c.memory }
 // Choose appends the n free processors that would be given out next to dst.
 func (c *Cluster) Choose(n int, dst core.ProcSet) core.ProcSet {
 	return c.free.lowest(n, c.hint, dst)
+}
+
+// Hosts is how many hosts it has.
+func (c *Cluster) Hosts() int { return len(c.spec.Hosts) }
+
+// Network is how well its hosts are connected, as last felt; nil: nobody knows.
+// It must not be changed.
+func (c *Cluster) Network() *core.Network { return c.net }
+
+// ChooseOn appends the n free processors of one host that would be given out next
+// to dst, and reports whether there are so many.
+func (c *Cluster) ChooseOn(host, n int, dst core.ProcSet) (core.ProcSet, bool) {
+	begin := 0
+	for _, h := range c.spec.Hosts[:host] {
+		begin += h.Procs
+	}
+	for p := begin; n > 0 && p < begin+c.spec.Hosts[host].Procs; p++ {
+		one := core.ProcSet{{Lo: int32(p), Hi: int32(p) + 1}}
+		if all, _ := c.free.has(one); all {
+			dst, n = dst.Union(one), n-1
+		}
+	}
+	return dst, n == 0
+}
+
+// HostsOf lists the hosts that processors belong to, ascending.
+func (c *Cluster) HostsOf(s core.ProcSet) []int {
+	var hosts []int
+	begin := int32(0)
+	for i, h := range c.spec.Hosts {
+		end := begin + int32(h.Procs)
+		if s.Intersects(core.ProcSet{{Lo: begin, Hi: end}}) {
+			hosts = append(hosts, i)
+		}
+		begin = end
+	}
+	return hosts
 }
 
 // take gives processors that are free to a job of ours.

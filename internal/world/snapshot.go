@@ -54,6 +54,7 @@ type clusterShot struct {
 	Managed bool
 
 	Share      float64
+	Net        []float64 // between its hosts; nil: nothing is known
 	Wait       int
 	Others     []uint64
 	Down       []uint64
@@ -200,6 +201,9 @@ func (c *Cluster) shot() clusterShot {
 		Others: c.others, Down: c.down, ReclaimFor: c.reclaimFor}
 	for _, h := range c.spec.Hosts {
 		s.Hosts = append(s.Hosts, h.Procs)
+	}
+	if c.net != nil {
+		s.Net = c.net.Mbps
 	}
 	return s
 }

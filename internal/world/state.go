@@ -14,6 +14,9 @@ func (w *World) AppendState(b []byte) []byte {
 	for _, c := range w.clusters {
 		b = fmt.Appendf(b, "cluster %s share %g idle %d waiting %d running %d reclaimable %d offers %d leaving %d reclaim-for %d\n free %x\n others %x\n down %x\n",
 			c.spec.Name, c.share, c.idle, c.waiting, c.running, c.reclaimable, c.offers, c.leaving, c.reclaimFor, c.free, c.others, c.down)
+		if c.net != nil {
+			b = fmt.Appendf(b, " net %g\n", c.net.Mbps)
+		}
 	}
 	for f, at := range w.replicas {
 		for c := range core.ClusterID(len(w.clusters)) {
