@@ -78,7 +78,7 @@ func BenchmarkNaiveMinMin(b *testing.B) {
 	})
 	b.Run("ours", func(b *testing.B) {
 		for b.Loop() {
-			byMatrix(d, g, Weights{1, 1}, minMin)
+			byMatrix(d, g, Weights{1, 1}, minMin, nil)
 		}
 	})
 }
@@ -151,7 +151,7 @@ func TestPlansOfAHundredThousandTasksCanBeCarriedOut(t *testing.T) {
 // BenchmarkImprove is the cost of 10,000 steps on a workflow of ordinary size.
 func BenchmarkImprove(b *testing.B) {
 	d, g := montage(b, 150), grid(6, 10)
-	start := heft(d, g)
+	start := heft(d, g, nil)
 	for b.Loop() {
 		s := improve(d, g, start, 0, Budget{Steps: 10_000, Seed: 1})
 		b.ReportMetric(100*(1-s.Makespan/start.Makespan), "%gain")

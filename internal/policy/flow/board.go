@@ -13,19 +13,31 @@ type board struct {
 	idle  *gaps
 	only  []bool // groups that may be used; nil: all
 	data  arrival
+	from  *State            // what has happened already; nil: nothing
+	wide  map[int32][]int32 // the cores of tasks that have several
 }
 
-func newBoard(d *DAG, g *Grid) *board {
-	b := &board{d: d, g: g, slots: make([]Slot, len(d.Tasks))}
+func newBoard(d *DAG, g *Grid, from *State) *board {
+	b := &board{d: d, g: g, slots: make([]Slot, len(d.Tasks)), from: from}
 	for t := range b.slots {
 		b.slots[t].Host = -1
+		if b.fixed(int32(t)) {
+			b.slots[t] = from.Slots[t]
+		}
 	}
-	b.idle = newGaps(g)
+	b.idle = newGaps(g, from)
 	b.data = newArrival(g.sites)
 	return b
 }
 
-func (b *board) schedule() *Schedule { return newSchedule(b.slots) }
+// fixed tells whether a task is not to be planned any more.
+func (b *board) fixed(t int32) bool { return b.from != nil && b.from.Fixed[t] }
+
+func (b *board) schedule() *Schedule {
+	s := newSchedule(b.slots)
+	s.Wide = b.wide
+	return s
+}
 
 // An arrival says when the data of a task is at each site. The parent whose
 // data would come last may itself be at the site: then its host has everything
@@ -111,7 +123,7 @@ func (b *board) in(t int32, gr int32, a *arrival) (choice, bool) {
 	if b.only != nil && !b.only[gr] || !k.runs(task) {
 		return choice{}, false
 	}
-	takes := task.Work / k.speed
+	takes := b.g.takes(task, gr)
 	ready := a.at[k.site]
 	n, start := b.idle.best(gr, ready, takes)
 	if h := a.host[k.site]; h >= 0 && b.g.in[h] == gr && a.ahead[k.site] < start {
@@ -125,8 +137,7 @@ func (b *board) in(t int32, gr int32, a *arrival) (choice, bool) {
 
 // atBest is a time before which t cannot end in a group. It costs much less
 // than in, and on a grid of many kinds of hosts saves asking most of them.
-func (b *board) atBest(work float64, gr int, a *arrival) float64 {
-	takes := work * b.g.slow[gr]
+func (b *board) atBest(takes float64, gr int, a *arrival) float64 {
 	start := a.low[b.g.where[gr]]
 	if b.idle.idle[gr] > start && !(b.idle.long[gr] >= takes && b.idle.until[gr] >= start+takes) {
 		start = b.idle.idle[gr]
@@ -137,14 +148,18 @@ func (b *board) atBest(work float64, gr int, a *arrival) float64 {
 // best is the place where t ends first, with what follows in each group added
 // if that is known; of equals the one that starts first.
 func (b *board) best(t int32, a *arrival, behind []float64) choice {
+	if b.d.Tasks[t].width() > 1 {
+		best, _ := b.bestWide(t, a)
+		return best
+	}
 	var best choice
-	least, work := math.Inf(1), b.d.Tasks[t].Work
+	least, work, pace := math.Inf(1), b.d.Tasks[t].Work, b.g.pace(&b.d.Tasks[t])
 	for gr := range b.g.groups {
 		more := 0.0
 		if behind != nil {
 			more = behind[gr]
 		}
-		if b.atBest(work, gr, a)+more > least {
+		if b.atBest(work*pace[gr], gr, a)+more > least {
 			continue
 		}
 		c, ok := b.in(t, int32(gr), a)
@@ -160,6 +175,10 @@ func (b *board) best(t int32, a *arrival, behind []float64) choice {
 
 // put places t as chosen.
 func (b *board) put(t int32, c choice) {
+	if c.gap == none {
+		b.putWide(t, c)
+		return
+	}
 	core := b.idle.all[c.gap].core
 	host := b.hostOf(c.group, core)
 	b.slots[t] = Slot{int(host), int(core - b.g.core[host]), c.start, c.end}

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -27,14 +28,12 @@ func LowerBound(d *DAG, g *Grid) float64 {
 func leastTimes(d *DAG, g *Grid) []float64 {
 	least := make([]float64, len(d.Tasks))
 	for t := range d.Tasks {
-		speed := 0.0
+		pace, fastest := g.pace(&d.Tasks[t]), math.Inf(1)
 		for i := range g.groups {
-			if k := &g.groups[i].kind; k.speed > speed && k.runs(&d.Tasks[t]) {
-				speed = k.speed
+			if pace[i] < fastest && g.groups[i].kind.runs(&d.Tasks[t]) {
+				fastest = pace[i]
+				least[t] = g.takes(&d.Tasks[t], int32(i))
 			}
-		}
-		if speed > 0 {
-			least[t] = d.Tasks[t].Work / speed
 		}
 	}
 	return least
@@ -54,9 +53,16 @@ func longest(d *DAG, takes []float64) []float64 {
 // speeds is those of all cores, the fastest first.
 func (g *Grid) speeds() []float64 {
 	var s []float64
-	for _, h := range g.Hosts {
+	for i, h := range g.Hosts {
+		if h.Down {
+			continue
+		}
+		speed := h.Speed
+		for _, row := range g.rows { // as fast as it is for any kind of tasks
+			speed = max(speed, 1/row[g.in[i]])
+		}
 		for range h.Cores {
-			s = append(s, h.Speed)
+			s = append(s, speed)
 		}
 	}
 	slices.SortFunc(s, func(a, b float64) int { return cmp.Compare(b, a) })
@@ -70,10 +76,13 @@ func areaBound(d *DAG, speeds, distance []float64) float64 {
 	order := slices.Clone(d.topo)
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(distance[b], distance[a]) })
 	var bound, work, speed float64
-	for k, t := range order {
-		work += d.Tasks[t].Work
-		if k < len(speeds) {
-			speed += speeds[k]
+	cores := 0
+	for _, t := range order {
+		width := d.Tasks[t].width()
+		work += d.Tasks[t].Work * float64(width)
+		for ; width > 0 && cores < len(speeds); width-- {
+			speed += speeds[cores]
+			cores++
 		}
 		bound = max(bound, work/speed+distance[t])
 	}

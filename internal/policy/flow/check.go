@@ -40,16 +40,19 @@ func checkSlot(g *Grid, t *Task, slot Slot) error {
 		return fmt.Errorf("task %s: host %d of %d", t.Name, slot.Host, len(g.Hosts))
 	}
 	h := &g.Hosts[slot.Host]
-	switch takes := t.Work / h.Speed; {
+	takes := g.Takes(t, slot.Host)
+	switch {
 	case slot.Core < 0 || slot.Core >= h.Cores:
 		return fmt.Errorf("task %s: core %d of %d on %s", t.Name, slot.Core, h.Cores, h.Name)
 	case h.Memory > 0 && t.Memory > h.Memory:
 		return fmt.Errorf("task %s: needs %d bytes of memory, %s has %d", t.Name, t.Memory, h.Name, h.Memory)
 	case t.Cores > h.Cores:
 		return fmt.Errorf("task %s: needs %d cores, %s has %d", t.Name, t.Cores, h.Name, h.Cores)
+	case h.Down:
+		return fmt.Errorf("task %s: %s is down", t.Name, h.Name)
 	case !(slot.Start >= 0) || math.IsInf(slot.End, 0):
 		return fmt.Errorf("task %s: runs from %v to %v", t.Name, slot.Start, slot.End)
-	case math.Abs(slot.End-slot.Start-takes) > slack*(1+slot.End):
+	case t.width() == 1 && math.Abs(slot.End-slot.Start-takes) > slack*(1+slot.End):
 		return fmt.Errorf("task %s: runs for %v s on %s where it takes %v", t.Name, slot.End-slot.Start, h.Name, takes)
 	}
 	return nil
@@ -74,22 +77,54 @@ func checkParents(d *DAG, g *Grid, s *Schedule) error {
 	return nil
 }
 
+// A lane is one core for as long as a task has it.
+type lane struct {
+	task, core int
+	start, end float64
+}
+
 func checkCores(d *DAG, g *Grid, s *Schedule) error {
-	order := make([]int, len(s.Slots))
-	for t := range order {
-		order[t] = t
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		x, y := s.Slots[a], s.Slots[b]
-		return cmp.Or(cmp.Compare(x.Host, y.Host), cmp.Compare(x.Core, y.Core),
-			cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End), cmp.Compare(a, b))
-	})
-	for i := 1; i < len(order); i++ {
-		x, y := s.Slots[order[i-1]], s.Slots[order[i]]
-		if x.Host == y.Host && x.Core == y.Core && y.Start < x.End-slack*(1+x.End) {
-			return fmt.Errorf("task %s: starts on core %d of %s at %v, where %s runs until %v", d.Tasks[order[i]].Name,
-				y.Core, g.Hosts[y.Host].Name, y.Start, d.Tasks[order[i-1]].Name, x.End)
+	var lanes []lane
+	for t, slot := range s.Slots {
+		if d.Tasks[t].width() == 1 {
+			lanes = append(lanes, lane{t, g.FirstCore(slot.Host) + slot.Core, slot.Start, slot.End})
+			continue
 		}
+		if err := checkWide(g, &d.Tasks[t], slot, s.Wide[int32(t)]); err != nil {
+			return err
+		}
+		for _, c := range s.Wide[int32(t)] {
+			lanes = append(lanes, lane{t, int(c), slot.Start, slot.End})
+		}
+	}
+	slices.SortFunc(lanes, func(x, y lane) int {
+		return cmp.Or(cmp.Compare(x.core, y.core), cmp.Compare(x.start, y.start), cmp.Compare(x.end, y.end), cmp.Compare(x.task, y.task))
+	})
+	for i := 1; i < len(lanes); i++ {
+		if x, y := lanes[i-1], lanes[i]; x.core == y.core && y.start < x.end-slack*(1+x.end) {
+			return fmt.Errorf("task %s: starts on a core of %s at %v, where %s runs until %v", d.Tasks[y.task].Name,
+				g.Hosts[g.hostOfCore(y.core)].Name, y.start, d.Tasks[x.task].Name, x.end)
+		}
+	}
+	return nil
+}
+
+// checkWide looks at a task that has several cores: so many different ones, of
+// hosts of one site that may run it, for as long as the slowest of them takes.
+func checkWide(g *Grid, t *Task, slot Slot, cores []int32) error {
+	if len(cores) != t.width() || len(cores) != len(slices.Compact(slices.Sorted(slices.Values(cores)))) {
+		return fmt.Errorf("task %s: has cores %v and needs %d", t.Name, cores, t.width())
+	}
+	takes := 0.0
+	for _, c := range cores {
+		h := g.hostOfCore(int(c))
+		if g.Hosts[h].Site != g.Hosts[slot.Host].Site || !g.groups[g.in[h]].kind.runs(t) {
+			return fmt.Errorf("task %s: %s is elsewhere or cannot run it", t.Name, g.Hosts[h].Name)
+		}
+		takes = max(takes, g.Takes(t, h))
+	}
+	if math.Abs(slot.End-slot.Start-takes) > slack*(1+slot.End) {
+		return fmt.Errorf("task %s: runs for %v s where it takes %v", t.Name, slot.End-slot.Start, takes)
 	}
 	return nil
 }

@@ -10,12 +10,12 @@ func TestTheCheckerRefusesEveryKindOfWrongPlan(t *testing.T) {
 	d := build(t, []Task{{Name: "a", Work: 4}, {Name: "b", Work: 4}, {Name: "c", Work: 2, Memory: 6 << 30}},
 		[]Edge{{0, 1, 1e6}, {0, 2, NoData}})
 	g := grid(2, 2)
-	right := heft(d, g)
+	right := heft(d, g, nil)
 	if err := Check(d, g, right); err != nil {
 		t.Fatal(err)
 	}
 	spoil := func(f func(s *Schedule)) *Schedule {
-		s := &Schedule{slices.Clone(right.Slots), right.Makespan}
+		s := &Schedule{Slots: slices.Clone(right.Slots), Makespan: right.Makespan}
 		f(s)
 		return s
 	}

@@ -14,8 +14,13 @@ type Task struct {
 	Name   string
 	Work   float64 // seconds on a host of speed 1
 	Memory int64   // bytes that the host must have; 0: any
-	Cores  int     // that the host must have; the task itself occupies one
+	Cores  int     // that the host must have
+	Wide   int     // cores that it occupies, all at one site; 0 and 1: one
+	Kind   int     // tasks of one kind are run alike: see Grid.Correct
 }
+
+// width is how many cores the task occupies.
+func (t *Task) width() int { return max(1, t.Wide) }
 
 // An Edge makes To wait for From and for the file that takes longest: files
 // travel side by side, so only the largest one matters.
@@ -30,6 +35,7 @@ type DAG struct {
 	topo  []int32 // parents before children, otherwise in the order of the tasks
 	pred  adjacency
 	succ  adjacency
+	wide  bool // some tasks occupy several cores
 }
 
 // adjacency lists the neighbours of every task, all in one array.
@@ -61,6 +67,7 @@ func NewDAG(tasks []Task, edges []Edge) (*DAG, error) {
 		if !(t.Work >= 0) || math.IsInf(t.Work, 1) {
 			return nil, fmt.Errorf("task %s: work of %v seconds", t.Name, t.Work)
 		}
+		d.wide = d.wide || t.width() > 1
 	}
 	for _, e := range edges {
 		if e.From < 0 || e.To < 0 || e.From >= len(tasks) || e.To >= len(tasks) {
@@ -77,6 +84,20 @@ func NewDAG(tasks []Task, edges []Edge) (*DAG, error) {
 
 // Edges is the number of edges.
 func (d *DAG) Edges() int { return len(d.succ.links) }
+
+// Parents calls see with every parent of a task and the bytes of its largest file.
+func (d *DAG) Parents(task int, see func(parent int, bytes float64)) {
+	for _, l := range d.pred.of(int32(task)) {
+		see(int(l.task), l.bytes)
+	}
+}
+
+// Children calls see with every task that waits for this one.
+func (d *DAG) Children(task int, see func(child int)) {
+	for _, l := range d.succ.of(int32(task)) {
+		see(int(l.task))
+	}
+}
 
 // gather sorts the edges by one of their ends.
 func gather(n int, edges []Edge, ends func(Edge) (at, other int)) adjacency {
@@ -152,7 +173,7 @@ func (d *DAG) cycle() []int {
 
 // reversed is the graph with every edge turned round.
 func (d *DAG) reversed() *DAG {
-	r := &DAG{Tasks: d.Tasks, pred: d.succ, succ: d.pred, topo: make([]int32, len(d.topo))}
+	r := &DAG{Tasks: d.Tasks, pred: d.succ, succ: d.pred, topo: make([]int32, len(d.topo)), wide: d.wide}
 	for i, t := range d.topo {
 		r.topo[len(r.topo)-1-i] = t
 	}

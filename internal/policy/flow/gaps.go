@@ -34,8 +34,8 @@ type gaps struct {
 	until []float64 // when its last pause ends
 }
 
-// newGaps makes every core idle for ever.
-func newGaps(g *Grid) *gaps {
+// newGaps makes every core idle for ever, from now or from when it is free on.
+func newGaps(g *Grid, from *State) *gaps {
 	n := len(g.groups)
 	s := &gaps{last: make([]int32, g.Cores()), seed: 1, pause: make([]int32, n), tail: make([]int32, n),
 		idle: make([]float64, n), long: make([]float64, n), until: make([]float64, n)}
@@ -43,7 +43,11 @@ func newGaps(g *Grid) *gaps {
 		s.pause[i], s.tail[i] = none, none
 		for _, h := range g.groups[i].hosts {
 			for c := g.core[h]; c < g.core[h+1]; c++ {
-				s.tail[i] = s.insert(s.tail[i], s.add(c, 0, math.Inf(1), none, none))
+				begin := 0.0
+				if from != nil {
+					begin = from.Free[c]
+				}
+				s.tail[i] = s.insert(s.tail[i], s.add(c, begin, math.Inf(1), none, none))
 			}
 		}
 		s.note(i)

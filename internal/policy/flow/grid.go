@@ -7,6 +7,8 @@ type Host struct {
 	Cores  int
 	Speed  float64
 	Memory int64 // bytes; 0: unknown, taken as enough
+	Class  int   // what is found out about a kind of tasks on one host holds for its class
+	Down   bool  // runs nothing
 }
 
 // A Route is the way between two hosts.
@@ -34,7 +36,8 @@ type Grid struct {
 	in     []int32   // group of each host
 	site   []int32   // and its site and speed, close together in memory
 	speed  []float64
-	core   []int32 // first core of each host, counted over all; one more than hosts
+	core   []int32     // first core of each host, counted over all; one more than hosts
+	rows   [][]float64 // of each kind of tasks what slow is for all of them; nil: they are alike
 }
 
 // A group is hosts that no heuristic needs to tell apart.
@@ -47,6 +50,8 @@ type kind struct {
 	site, cores int
 	speed       float64
 	memory      int64
+	class       int
+	down        bool
 }
 
 // NewGrid groups the hosts. route is asked once for every pair of sites; from a
@@ -69,7 +74,7 @@ func (g *Grid) group() {
 	g.site = make([]int32, len(g.Hosts))
 	g.speed = make([]float64, len(g.Hosts))
 	for h, host := range g.Hosts {
-		k := kind{host.Site, host.Cores, host.Speed, host.Memory}
+		k := kind{host.Site, host.Cores, host.Speed, host.Memory, host.Class, host.Down}
 		at, ok := known[k]
 		if !ok {
 			at = int32(len(g.groups))
@@ -83,6 +88,45 @@ func (g *Grid) group() {
 		g.core[h+1] = g.core[h] + int32(host.Cores)
 	}
 }
+
+// Correct says that tasks of a kind take longer on a class of hosts than their
+// speed alone tells, by a factor: a model that is wrong, or hosts that suit them.
+func (g *Grid) Correct(kinds int, factor func(kind, class int) float64) {
+	g.rows = make([][]float64, kinds)
+	for k := range g.rows {
+		g.rows[k] = make([]float64, len(g.groups))
+		for gr := range g.groups {
+			g.rows[k][gr] = g.slow[gr] * factor(k, g.groups[gr].kind.class)
+		}
+	}
+}
+
+// pace is the seconds per second of work of a task in each group.
+func (g *Grid) pace(t *Task) []float64 {
+	if g.rows == nil {
+		return g.slow
+	}
+	return g.rows[t.Kind]
+}
+
+// takes is how long a task runs in a group.
+func (g *Grid) takes(t *Task, gr int32) float64 {
+	if g.rows == nil {
+		return t.Work / g.groups[gr].kind.speed
+	}
+	return t.Work * g.rows[t.Kind][gr]
+}
+
+// Takes is how long a task runs on a host.
+func (g *Grid) Takes(t *Task, host int) float64 { return g.takes(t, g.in[host]) }
+
+// Transfer is how long the data of an edge takes from one host to another.
+func (g *Grid) Transfer(from, to int, bytes float64) float64 {
+	return g.transfer(int32(from), int32(to), bytes)
+}
+
+// FirstCore is the number of a host's first core, counted over all hosts.
+func (g *Grid) FirstCore(host int) int { return int(g.core[host]) }
 
 // Cores is the number of cores of all hosts.
 func (g *Grid) Cores() int { return int(g.core[len(g.Hosts)]) }
@@ -114,21 +158,7 @@ func (g *Grid) reversed() *Grid {
 
 // runs tells whether hosts of the kind meet what the task requires.
 func (k *kind) runs(t *Task) bool {
-	return (k.memory == 0 || t.Memory <= k.memory) && t.Cores <= k.cores
-}
-
-// Nobody is the first task that no host can run, or -1.
-func (g *Grid) Nobody(d *DAG) int {
-next:
-	for t := range d.Tasks {
-		for i := range g.groups {
-			if g.groups[i].kind.runs(&d.Tasks[t]) {
-				continue next
-			}
-		}
-		return t
-	}
-	return -1
+	return (k.memory == 0 || t.Memory <= k.memory) && t.Cores <= k.cores && !k.down
 }
 
 // means are the averages that upward ranks are made of.

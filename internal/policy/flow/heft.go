@@ -29,13 +29,16 @@ func byRank(d *DAG, rank []float64) []int32 {
 }
 
 // heft places the tasks by falling upward rank, each where it ends first.
-func heft(d *DAG, g *Grid) *Schedule {
-	return inOrder(newBoard(d, g), byRank(d, upward(d, g.means())))
+func heft(d *DAG, g *Grid, from *State) *Schedule {
+	return inOrder(newBoard(d, g, from), byRank(d, upward(d, g.means())))
 }
 
 // inOrder places the tasks in the order given, each where it ends first.
 func inOrder(b *board, order []int32) *Schedule {
 	for _, t := range order {
+		if b.fixed(t) {
+			continue
+		}
 		b.arrive(t, &b.data)
 		b.put(t, b.best(t, &b.data, nil))
 	}
@@ -45,7 +48,7 @@ func inOrder(b *board, order []int32) *Schedule {
 // heftOn is HEFT on the chosen groups alone, whose means it ranks by. It is nil
 // if one of the tasks cannot run there.
 func heftOn(d *DAG, g *Grid, only []bool) *Schedule {
-	b := newBoard(d, g)
+	b := newBoard(d, g, nil)
 	b.only = only
 	part := &Grid{sites: g.sites, routes: g.routes}
 	for h := range g.Hosts {
@@ -64,5 +67,5 @@ func heftOn(d *DAG, g *Grid, only []bool) *Schedule {
 // turned round in time. It puts what a late join needs near the join, which
 // HEFT cannot see.
 func backward(d *DAG, g *Grid) *Schedule {
-	return heft(d.reversed(), g.reversed()).mirrored()
+	return heft(d.reversed(), g.reversed(), nil).mirrored()
 }

@@ -36,7 +36,7 @@ func lookAhead(d *DAG, g *Grid) *optimistic {
 			k := &g.groups[gr].kind
 			from[gr] = math.Inf(1)
 			if k.runs(&d.Tasks[c]) {
-				from[gr] = o.of(c)[gr] + d.Tasks[c].Work/k.speed
+				from[gr] = o.of(c)[gr] + g.takes(&d.Tasks[c], int32(gr))
 			}
 			site[k.site] = min(site[k.site], from[gr])
 		}
@@ -67,24 +67,27 @@ func (o *optimistic) behind(g *Grid, p link, from, site []float64) {
 
 // ahead places the tasks by falling upward rank, each where its end and the
 // optimistic cost behind it are least together.
-func ahead(d *DAG, g *Grid, o *optimistic) *Schedule {
-	return aheadInOrder(newBoard(d, g), byRank(d, upward(d, g.means())), o)
+func ahead(d *DAG, g *Grid, o *optimistic, from *State) *Schedule {
+	return aheadInOrder(newBoard(d, g, from), byRank(d, upward(d, g.means())), o)
 }
 
 // peft is the same with PEFT's own order: of the ready tasks, that of the
 // greatest mean cost first.
-func peft(d *DAG, g *Grid, o *optimistic) *Schedule {
+func peft(d *DAG, g *Grid, o *optimistic, from *State) *Schedule {
 	mean := make([]float64, len(d.Tasks))
 	for t := range mean {
 		for gr, c := range o.of(int32(t)) {
 			mean[t] += c * float64(len(g.groups[gr].hosts))
 		}
 	}
-	return aheadInOrder(newBoard(d, g), byPriority(d, mean), o)
+	return aheadInOrder(newBoard(d, g, from), byPriority(d, mean), o)
 }
 
 func aheadInOrder(b *board, order []int32, o *optimistic) *Schedule {
 	for _, t := range order {
+		if b.fixed(t) {
+			continue
+		}
 		b.arrive(t, &b.data)
 		b.put(t, b.best(t, &b.data, o.of(t)))
 	}

@@ -88,7 +88,7 @@ func (m *mapping) slot(t int32) Slot {
 		}
 	}
 	start = max(start, m.free[best])
-	return Slot{int(h), int(best - first), start, start + m.d.Tasks[t].Work/m.g.speed[h]}
+	return Slot{int(h), int(best - first), start, start + m.g.takes(&m.d.Tasks[t], m.g.in[h])}
 }
 
 // attempt works out all times from a position on, and gives up as soon as the

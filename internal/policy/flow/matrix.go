@@ -64,18 +64,23 @@ type matrix struct {
 	rejects []*candidate
 }
 
-func byMatrix(d *DAG, g *Grid, w Weights, r rule) *Schedule {
-	m := newMatrix(d, g, w, r)
+func byMatrix(d *DAG, g *Grid, w Weights, r rule, from *State) *Schedule {
+	m := newMatrix(d, g, w, r, from)
 	for len(m.ready.items) > 0 {
 		m.place(m.next())
 	}
 	return m.b.schedule()
 }
 
-func newMatrix(d *DAG, g *Grid, w Weights, r rule) *matrix {
-	m := &matrix{b: newBoard(d, g), w: w, rule: r, waits: d.parentCounts(), looks: looks(len(d.Tasks), len(g.groups))}
+func newMatrix(d *DAG, g *Grid, w Weights, r rule, from *State) *matrix {
+	m := &matrix{b: newBoard(d, g, from), w: w, rule: r, waits: d.parentCounts(), looks: looks(len(d.Tasks), len(g.groups))}
 	m.ready.before = func(a, b *candidate) bool {
 		return a.value > b.value || a.value == b.value && a.task < b.task
+	}
+	for _, t := range d.topo {
+		if m.b.fixed(t) {
+			m.release(t, func(int32) {})
+		}
 	}
 	for _, t := range d.topo {
 		if m.waits[t] == 0 {
@@ -91,15 +96,23 @@ func (m *matrix) place(c *candidate) {
 	m.b.put(c.task, c.pick)
 	m.spare = append(m.spare, c)
 	m.placed++
-	for _, s := range m.b.d.succ.of(c.task) {
+	m.release(c.task, m.enter)
+}
+
+// release lets those go on who waited for a task alone.
+func (m *matrix) release(t int32, ready func(int32)) {
+	for _, s := range m.b.d.succ.of(t) {
 		if m.waits[s.task]--; m.waits[s.task] == 0 {
-			m.enter(s.task)
+			ready(s.task)
 		}
 	}
 }
 
 // enter adds a task whose last parent has just been placed.
 func (m *matrix) enter(t int32) {
+	if m.b.fixed(t) {
+		return
+	}
 	var c *candidate
 	if n := len(m.spare); n > 0 {
 		c, m.spare = m.spare[n-1], m.spare[:n-1]
@@ -127,13 +140,18 @@ func (m *matrix) look(c *candidate) {
 		m.b.arrive(c.task, data)
 	}
 	best, second := math.Inf(1), math.Inf(1)
+	if m.b.d.Tasks[c.task].width() > 1 {
+		c.pick, second = m.b.bestWide(c.task, data)
+		c.value = m.rule(c.pick.end, second)
+		return
+	}
 	prune, work := m.w == (Weights{1, 1}), m.b.d.Tasks[c.task].Work
-	slow, where, low := m.b.g.slow, m.b.g.where, data.low
+	slow, where, low := m.b.g.pace(&m.b.d.Tasks[c.task]), m.b.g.where, data.low
 	for gr, idle := range m.b.idle.idle {
 		// The test of board.atBest, written out: it is most of the work where
 		// hosts are of many kinds.
 		takes, start := work*slow[gr], low[where[gr]]
-		if prune && (max(start, idle)+takes)*(1-slack) > second && m.b.atBest(work, gr, data) > second {
+		if prune && (max(start, idle)+takes)*(1-slack) > second && m.b.atBest(takes, gr, data) > second {
 			continue
 		}
 		p, ok := m.b.in(c.task, int32(gr), data)

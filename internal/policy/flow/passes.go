@@ -36,7 +36,7 @@ func (p *passes) pass() {
 	for t := range p.key {
 		p.key[t] = p.from.Slots[t].End + noise*(p.rng.Float64()-0.5)
 	}
-	back := inOrder(newBoard(p.rd, p.rg), byPriority(p.rd, p.key)).mirrored()
+	back := inOrder(newBoard(p.rd, p.rg, nil), byPriority(p.rd, p.key)).mirrored()
 	p.note(back)
 	for t := range p.key {
 		p.key[t] = -back.Slots[t].Start
@@ -52,9 +52,9 @@ func (p *passes) pass() {
 // after them.
 func (p *passes) forward(order []int32) *Schedule {
 	if p.ahead != nil && p.rng.IntN(3) == 0 {
-		return aheadInOrder(newBoard(p.d, p.g), order, p.ahead)
+		return aheadInOrder(newBoard(p.d, p.g, nil), order, p.ahead)
 	}
-	return inOrder(newBoard(p.d, p.g), order)
+	return inOrder(newBoard(p.d, p.g, nil), order)
 }
 
 func (p *passes) note(s *Schedule) {

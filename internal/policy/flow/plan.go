@@ -30,6 +30,9 @@ var classic = []string{MinMin, MaxMin, Suffer, HEFT}
 type Options struct {
 	Weights    Weights  // of the matrix; zero: 1 and 1
 	Heuristics []string // which; none: all that can help
+	// From is how far the workflow has got; nil: it has not begun. What has begun is
+	// left where it is, and there is no improvement.
+	From *State
 	// Budget is asked for when the best makespan without improvement is known;
 	// nil: no improvement.
 	Budget func(makespan float64) Budget
@@ -58,13 +61,16 @@ func (e *NobodyError) Error() string { return fmt.Sprintf("no host can run task 
 // Of equal ones the first counts. It fails with a *NobodyError if a task
 // cannot run anywhere.
 func New(d *DAG, g *Grid, o Options) (*Plan, error) {
-	if t := g.Nobody(d); t >= 0 {
+	if t := g.nobodyFor(d, o.From); t >= 0 {
 		return nil, &NobodyError{t}
 	}
 	if o.Weights == (Weights{}) {
 		o.Weights = Weights{1, 1}
 	}
-	p := &Plan{Bound: LowerBound(d, g)}
+	p := &Plan{}
+	if o.From == nil {
+		p.Bound = LowerBound(d, g)
+	}
 	var table *optimistic
 	for _, name := range Heuristics() {
 		if len(o.Heuristics) > 0 && !slices.Contains(o.Heuristics, name) {
@@ -76,12 +82,12 @@ func New(d *DAG, g *Grid, o Options) (*Plan, error) {
 		if table == nil && (name == PEFT || name == Lookahead) {
 			table = lookAhead(d, g)
 		}
-		p.take(name, run(name, d, g, o.Weights, table))
+		p.take(name, run(name, d, g, &o, table))
 	}
 	if p.Schedule == nil {
 		return nil, fmt.Errorf("no heuristic among %v", o.Heuristics)
 	}
-	if o.Budget != nil {
+	if o.Budget != nil && o.From == nil && !d.wide {
 		if w := o.Budget(p.Schedule.Makespan); w.Steps > 0 {
 			p.take(Improved, improve(d, g, p.Schedule, p.Bound, w))
 		}
@@ -104,28 +110,32 @@ func (p *Plan) take(name string, s *Schedule) {
 	}
 }
 
-func run(name string, d *DAG, g *Grid, w Weights, table *optimistic) *Schedule {
+func run(name string, d *DAG, g *Grid, o *Options, table *optimistic) *Schedule {
 	switch name {
 	case MinMin:
-		return byMatrix(d, g, w, minMin)
+		return byMatrix(d, g, o.Weights, minMin, o.From)
 	case MaxMin:
-		return byMatrix(d, g, w, maxMin)
+		return byMatrix(d, g, o.Weights, maxMin, o.From)
 	case Suffer:
-		return byMatrix(d, g, w, suffer)
+		return byMatrix(d, g, o.Weights, suffer, o.From)
 	case HEFT:
-		return heft(d, g)
+		return heft(d, g, o.From)
 	case PEFT:
 		if table != nil {
-			return peft(d, g, table)
+			return peft(d, g, table, o.From)
 		}
 	case Lookahead:
 		if table != nil {
-			return ahead(d, g, table)
+			return ahead(d, g, table, o.From)
 		}
 	case Backward:
-		return newMapping(d, g, backward(d, g)).schedule()
+		if o.From == nil && !d.wide {
+			return newMapping(d, g, backward(d, g)).schedule()
+		}
 	case Subset:
-		return subset(d, g)
+		if o.From == nil {
+			return subset(d, g)
+		}
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func TestTheBestPlanIsAtMostThatOfHEFTAndImprovementKeepsItValid(t *testing.T) {
 			if err := Check(d, g, p.Schedule); err != nil {
 				t.Errorf("%s on %s by %s: %v", name, gridName, p.Heuristic, err)
 			}
-			if h := heft(d, g); p.Schedule.Makespan > h.Makespan {
+			if h := heft(d, g, nil); p.Schedule.Makespan > h.Makespan {
 				t.Errorf("%s on %s: %v, HEFT has %v", name, gridName, p.Schedule.Makespan, h.Makespan)
 			}
 			if p.Schedule.Makespan < p.Bound*(1-slack) {
@@ -114,7 +114,7 @@ func TestWeightsChangeWhatTheMatrixPrefers(t *testing.T) {
 		w    Weights
 		want int
 	}{{Weights{1, 1}, 1}, {Weights{1, 3}, 0}, {Weights{0.1, 1}, 0}, {Weights{5, 1}, 1}} {
-		if s := byMatrix(d, g, c.w, minMin); s.Slots[1].Host != c.want {
+		if s := byMatrix(d, g, c.w, minMin, nil); s.Slots[1].Host != c.want {
 			t.Errorf("weights %v: task b on host %d, want %d", c.w, s.Slots[1].Host, c.want)
 		}
 	}

@@ -15,6 +15,7 @@ type Slot struct {
 type Schedule struct {
 	Slots    []Slot
 	Makespan float64
+	Wide     map[int32][]int32 // all cores of tasks that have several, counted over all hosts
 }
 
 func newSchedule(slots []Slot) *Schedule {

@@ -55,7 +55,7 @@ func plainGap(slots []Slot, placed []bool, host, core int, ready, takes float64)
 func TestPlacingByGroupsEndsTasksAsEarlyAsLookingAtEveryHost(t *testing.T) {
 	for gridName, g := range grids() {
 		for name, d := range shapes(t) {
-			b := newBoard(d, g)
+			b := newBoard(d, g, nil)
 			placed := make([]bool, len(d.Tasks))
 			for _, task := range byRank(d, upward(d, g.means())) {
 				b.arrive(task, &b.data)
@@ -78,7 +78,7 @@ func TestMinMinAlwaysTakesTheReadyTaskThatCanEndFirst(t *testing.T) {
 		for i := range d.Tasks {
 			d.Tasks[i].Work++ // none without time
 		}
-		m := newMatrix(d, g, Weights{1, 1}, minMin)
+		m := newMatrix(d, g, Weights{1, 1}, minMin, nil)
 		placed := make([]bool, len(d.Tasks))
 		for len(m.ready.items) > 0 {
 			least := math.Inf(1)
@@ -100,7 +100,7 @@ func TestNoPlanOfASmallWorkflowBeatsTheLowerBound(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		d := tangle(t, 200+seed, 3+r.IntN(3))
-		best := optimum(newBoard(d, g), d.parentCounts(), 0)
+		best := optimum(newBoard(d, g, nil), d.parentCounts(), 0)
 		if b := LowerBound(d, g); b > best*(1+slack) {
 			t.Errorf("seed %d: bound %v, optimum %v", seed, b, best)
 		}
@@ -124,7 +124,7 @@ func optimum(b *board, waits []int32, done int) float64 {
 			if !ok {
 				continue
 			}
-			next := newBoard(b.d, b.g)
+			next := newBoard(b.d, b.g, nil)
 			replay(b, next)
 			next.put(int32(t), choiceAt(next, int32(t), c.group))
 			left := append([]int32(nil), waits...)
