@@ -11,7 +11,8 @@ const copySynced = 32 << 20
 
 // Copy brings a tree from one depot into another, with all that it needs. What is
 // there already, from an earlier copy that was cut off too, is not sent again.
-// When it returns, all of it is durable.
+// When it returns, all of it is durable. The figures of one that was cut off are
+// of what came until then.
 func Copy(ctx context.Context, from Source, id ID, to Sink) (*Tree, Stats, error) {
 	t, _, err := loadTree(ctx, from, id)
 	if err != nil {
@@ -19,7 +20,7 @@ func Copy(ctx context.Context, from Source, id ID, to Sink) (*Tree, Stats, error
 	}
 	p := &pusher{to: blockSinkOf(to), seen: map[sum]bool{}}
 	if err := p.copyChunks(ctx, from, t, to); err != nil {
-		return nil, Stats{}, fmt.Errorf("copying tree %s: %w", id, err)
+		return nil, p.stats, fmt.Errorf("copying tree %s: %w", id, err)
 	}
 	root, err := p.tree(ctx, t)
 	if err == nil && root != id {
@@ -74,4 +75,14 @@ func (p *pusher) copyChunks(ctx context.Context, from Source, t *Tree, to Sink) 
 		}
 	}
 	return b.flush(ctx)
+}
+
+// Holds says whether a depot has a tree and all that it needs. What it has stays
+// for as long as a push may take.
+func Holds(ctx context.Context, s *Store, id ID) (bool, error) {
+	root, err := parse(id)
+	if err != nil {
+		return false, err
+	}
+	return s.holdTree(ctx, root)
 }

@@ -1,6 +1,11 @@
 package driver
 
-import "context"
+import (
+	"context"
+	"errors"
+
+	"github.com/godwit-hpc/godwit/internal/gate"
+)
 
 // Stager can tell of the files of a site, and move them: what it was asked once
 // may be asked again, also after it was cut off, and goes on where that ended.
@@ -27,4 +32,38 @@ type Moved struct {
 	Tree  string `json:"tree"`  // in the depot: a folder that holds it alone
 	Bytes int64  `json:"bytes"` // of all of it
 	Sent  int64  `json:"sent"`  // that were not there already
+}
+
+// PerUser is a driver that runs the attempts of several users, each as that user.
+type PerUser interface {
+	// FilesOf moves the files that a user sees, as that user; nil if nothing can.
+	FilesOf(user uint32) Stager
+}
+
+// ErrUnreached says that one site cannot speak to another, whatever the reason.
+var ErrUnreached = errors.New("the other site cannot be reached from there")
+
+// Peer is a Stager whose site can also speak to other sites, without the broker
+// in between.
+type Peer interface {
+	Stager
+	// Offer has the site give something to whoever holds the offer, until release
+	// is called or nobody has come for a while.
+	Offer(ctx context.Context, w Wanted) (o Offer, release func(), err error)
+	// Take has the site fetch what another offers, and keep it as Bring does. If
+	// it cannot be reached, or not for long enough, the error is ErrUnreached.
+	Take(ctx context.Context, o Offer) (Moved, error)
+}
+
+// Wanted is what a site is to offer: a file or a folder, or a tree that it keeps.
+type Wanted struct {
+	Path string `json:"path,omitempty"`
+	Tree string `json:"tree,omitempty"`
+}
+
+// Offer is a tree, and how to come by it.
+type Offer struct {
+	Tree  string          `json:"tree"`
+	Bytes int64           `json:"bytes"` // of its files
+	At    gate.Rendezvous `json:"at"`
 }

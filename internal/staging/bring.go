@@ -21,11 +21,16 @@ type brought struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// Bring keeps a tree of the broker's depot here.
+// Bring keeps a tree of the broker's depot here, unless it is kept already.
 func (s *Site) Bring(ctx context.Context, tree string) (driver.Moved, error) {
 	to, err := s.open()
 	if err != nil {
 		return driver.Moved{}, err
+	}
+	if held, err := depot.Holds(ctx, to, depot.ID(tree)); err != nil {
+		return driver.Moved{}, err
+	} else if held {
+		return s.again(ctx, to, tree)
 	}
 	s.inUse.RLock()
 	_, stats, err := depot.Copy(ctx, s.Depot, depot.ID(tree), to)
@@ -34,6 +39,19 @@ func (s *Site) Bring(ctx context.Context, tree string) (driver.Moved, error) {
 		return driver.Moved{}, err
 	}
 	return driver.Moved{Tree: tree, Bytes: stats.Bytes, Sent: stats.Moved}, s.note(ctx, brought{tree, stats.Bytes})
+}
+
+// again notes that something is used that is kept already.
+func (s *Site) again(ctx context.Context, kept *depot.Store, tree string) (driver.Moved, error) {
+	t, err := depot.LoadTree(ctx, kept, depot.ID(tree))
+	if err != nil {
+		return driver.Moved{}, err
+	}
+	m := driver.Moved{Tree: tree}
+	for i := range t.Entries {
+		m.Bytes += t.Entries[i].Size
+	}
+	return m, s.note(ctx, brought{tree, m.Bytes})
 }
 
 func (s *Site) open() (*depot.Store, error) {

@@ -1,8 +1,8 @@
-// Package staging moves files between a site and the depot of a broker: it tells
-// of a file there, brings it into the depot, and keeps at the site, within
-// bounds, what was brought there, so that it need not be brought again. It runs
-// at the site, beside the broker or in an outpost. It knows files and depots; it
-// must not know of jobs.
+// Package staging moves files between a site and the depot of a broker, or from
+// one site to another: it tells of a file there, brings it into the depot, offers
+// it to another site, and keeps at the site, within bounds, what was brought
+// there, so that it need not be brought again. It runs at the site, beside the
+// broker or in an outpost. It knows files and depots; it must not know of jobs.
 package staging
 
 import (
@@ -100,30 +100,21 @@ func readable(path string) error {
 
 // Push brings a file or a folder into the depot.
 func (s *Site) Push(ctx context.Context, path string) (driver.Moved, error) {
-	f, err := s.Stat(ctx, path)
+	real, err := s.real(ctx, path)
 	if err != nil {
 		return driver.Moved{}, err
-	}
-	real, err := filepath.EvalSymlinks(f.Path)
-	if err != nil {
-		return driver.Moved{}, err
-	}
-	if filepath.Dir(real) == real {
-		return driver.Moved{}, fmt.Errorf("%s: %w: it is everything", f.Path, fs.ErrInvalid)
 	}
 	sum := sha256.Sum256([]byte(real))
 	cache := filepath.Join(s.Dir, "pushed", hex.EncodeToString(sum[:8])+".json")
 	if err := os.MkdirAll(filepath.Dir(cache), 0o700); err != nil {
 		return driver.Moved{}, err
 	}
-	// Of the folder that it is in, it alone.
-	only := []string{"/*", "!/" + Pattern(filepath.Base(real))}
-	id, tree, stats, err := depot.Push(ctx, filepath.Dir(real), s.Depot, depot.PushOptions{Exclude: only, Cache: cache})
+	id, tree, stats, err := depot.Push(ctx, filepath.Dir(real), s.Depot, depot.PushOptions{Exclude: alone(real), Cache: cache})
 	if err != nil {
 		return driver.Moved{}, err
 	}
 	if len(tree.Entries) == 0 {
-		return driver.Moved{}, &fs.PathError{Op: "stat", Path: f.Path, Err: fs.ErrNotExist} // it went meanwhile
+		return driver.Moved{}, &fs.PathError{Op: "stat", Path: real, Err: fs.ErrNotExist} // it went meanwhile
 	}
 	return driver.Moved{Tree: string(id), Bytes: stats.Bytes, Sent: stats.Moved}, nil
 }

@@ -1,0 +1,85 @@
+package staging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/driver"
+)
+
+const (
+	// toReach is how long another site is tried.
+	toReach = 2 * time.Second
+	// inVain is how often in a row it may break without anything having come.
+	inVain = 3
+	// toAnswer is how long it may take to begin to answer.
+	toAnswer = 2 * time.Minute
+)
+
+// Take fetches what another site offers, and keeps it. What came before it broke
+// stays.
+func (s *Site) Take(ctx context.Context, o driver.Offer) (driver.Moved, error) {
+	to, err := s.open()
+	if err != nil {
+		return driver.Moved{}, err
+	}
+	id := depot.ID(o.Tree)
+	m := driver.Moved{Tree: o.Tree, Bytes: o.Bytes}
+	held, err := depot.Holds(ctx, to, id)
+	if err != nil || held {
+		return m, errors.Join(err, s.note(ctx, brought{o.Tree, o.Bytes}))
+	}
+	// Noted before, so that nobody who drops something drops it when it has just
+	// come.
+	if err := s.note(ctx, brought{o.Tree, o.Bytes}); err != nil {
+		return m, err
+	}
+	s.inUse.RLock()
+	defer s.inUse.RUnlock()
+	m.Sent, err = copyFrom(ctx, &o, to)
+	return m, err
+}
+
+// copyFrom copies an offer, again where it broke, and says how much came.
+func copyFrom(ctx context.Context, o *driver.Offer, to *depot.Store) (sent int64, err error) {
+	t := &http.Transport{MaxIdleConns: 1, IdleConnTimeout: 10 * time.Second, ResponseHeaderTimeout: toAnswer,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, toReach)
+			defer cancel()
+			c, err := o.At.Dial(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", driver.ErrUnreached, err)
+			}
+			return c, nil
+		}}
+	defer t.CloseIdleConnections()
+	from := depot.NewClient(&http.Client{Transport: t}, "http://site")
+	for vain := 0; ; {
+		_, stats, err := depot.Copy(ctx, from, depot.ID(o.Tree), to)
+		sent += stats.Moved
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return sent, err
+		case errors.Is(err, depot.ErrMissing), errors.Is(err, depot.ErrDamaged): // the file has changed
+			return sent, err
+		case sent == 0 && errors.Is(err, driver.ErrUnreached):
+			return sent, err
+		}
+		if vain++; stats.Moved > 0 {
+			vain = 0
+		}
+		if vain >= inVain {
+			return sent, fmt.Errorf("%w: it broke %d times: %w", driver.ErrUnreached, vain, err)
+		}
+		select {
+		case <-ctx.Done():
+			return sent, ctx.Err()
+		case <-time.After(time.Duration(1+vain) * 250 * time.Millisecond):
+		}
+	}
+}
