@@ -67,10 +67,10 @@ func (b *Broker) meant(ctx context.Context, d *jobfile.Dependency) (rec *store.J
 		return rec, true, err
 	}
 	_, v, err := b.find(ctx, strconv.FormatInt(id, 10))
-	if err != nil {
-		if badinput.Is(err) {
-			err = unknown
-		}
+	switch {
+	case err != nil && badinput.Is(err), err == nil && !b.owns(ctx, &v.Job): // what another's job wrote is not handed on
+		return nil, false, unknown
+	case err != nil:
 		return nil, false, err
 	}
 	if !inArray {
@@ -95,7 +95,7 @@ func (b *Broker) newest(ctx context.Context, name string) (*store.Job, error) {
 			return nil, err
 		}
 		for i := range jobs {
-			if jobs[i].Spec != nil && jobs[i].Spec.Name == name {
+			if jobs[i].Spec != nil && jobs[i].Spec.Name == name && b.owns(ctx, &jobs[i]) {
 				return &jobs[i], nil
 			}
 		}
@@ -107,7 +107,7 @@ func (b *Broker) newest(ctx context.Context, name string) (*store.Job, error) {
 }
 
 // waitsOf is what each of the jobs with these indices waits for.
-func (t *turn) waitsOf(spec *jobfile.Job, wants []want, indices []int) ([][]store.Wait, error) {
+func (t *turn) waitsOf(owner User, spec *jobfile.Job, wants []want, indices []int) ([][]store.Wait, error) {
 	var shared []store.Wait
 	lists := make([][]store.Wait, len(indices))
 	for _, w := range wants {
@@ -128,7 +128,7 @@ func (t *turn) waitsOf(spec *jobfile.Job, wants []want, indices []int) ([][]stor
 		}
 	}
 	if slices.ContainsFunc(spec.After, func(d jobfile.Dependency) bool { return d.When == jobfile.Alone }) {
-		shared = append(shared, t.namesakes(spec.Name)...)
+		shared = append(shared, t.namesakes(owner, spec.Name)...)
 	}
 	for n := range lists {
 		lists[n] = append(lists[n], shared...)
@@ -142,11 +142,11 @@ func (t *turn) elements(array core.JobID) (map[int]core.JobID, error) {
 	return list, t.members(awaitedKey{array, true}, func(rec *store.Job, _ bool) { list[rec.Index] = rec.ID })
 }
 
-// namesakes are the jobs of a name that are not over.
-func (t *turn) namesakes(name string) []store.Wait {
+// namesakes are the jobs of a user and a name that are not over.
+func (t *turn) namesakes(owner User, name string) []store.Wait {
 	var list []store.Wait
 	for id, j := range t.b.jobs {
-		if j.spec != nil && !j.over && j.spec.Name == name {
+		if j.spec != nil && !j.over && j.spec.Name == name && j.rec.Owner == owner.ID {
 			list = append(list, store.Wait{Job: id, When: jobfile.Over})
 		}
 	}

@@ -34,6 +34,7 @@ type Options struct {
 	User     string
 	Store    store.Store
 	Depot    *depot.Store
+	Users    Users // besides the broker's own; nil: there are no others
 	Clusters []Cluster
 	Engine   engine.Config
 	Sample   time.Duration // how often agents look; 0: 2 s
@@ -69,7 +70,8 @@ type Broker struct {
 	features []string // that the processors of all clusters have
 	past     pastRuns
 	replicas replicas
-	moving   oneAtATime // transfers
+	shelves  map[uint32]*replicas // of users who are not the broker's own
+	moving   oneAtATime           // transfers
 	base     core.Time
 	began    time.Time
 
@@ -91,7 +93,8 @@ type Broker struct {
 	pending   []store.Outbound // that the last broker had still to do
 	awaited   map[awaitedKey]*awaited
 
-	writing sync.Mutex // one at a time adds to files of the user
+	shelfLock sync.Mutex // of shelves
+	writing   sync.Mutex // one at a time adds to files of the user
 }
 
 // cluster is a cluster and what the broker noticed of it.
@@ -121,7 +124,7 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 		return nil, errors.New("there is no cluster to run jobs on")
 	}
 	b := &Broker{opt: opt, mail: make(chan func(*turn), 256), stopped: make(chan struct{}),
-		jobs: map[core.JobID]*job{}, wake: core.Never, awaited: map[awaitedKey]*awaited{}}
+		jobs: map[core.JobID]*job{}, shelves: map[uint32]*replicas{}, wake: core.Never, awaited: map[awaitedKey]*awaited{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	for i, c := range opt.Clusters {
 		b.clusters = append(b.clusters, &cluster{Cluster: c, id: core.ClusterID(i), load: driver.Load{Share: 1}, told: felt{share: 1}})

@@ -2,17 +2,16 @@ package broker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/hand"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
 	"github.com/godwit-hpc/godwit/internal/store"
 )
@@ -34,7 +33,7 @@ func (b *Broker) handOn(j *job, made map[inheritance]string, finish func(*turn))
 		return
 	}
 	for _, m := range missing {
-		work, err := b.merge(b.ctx, &j.rec, j.spec, m.dir, m.work)
+		work, err := b.merge(j.as(b.ctx), &j.rec, j.spec, m.dir, m.work)
 		if err != nil {
 			b.opt.Log.Error("results for those who wait", "of", j.rec.ID, "error", err)
 			work = m.work
@@ -193,11 +192,15 @@ func (b *Broker) merge(ctx context.Context, from *store.Job, spec *jobfile.Job, 
 	if spec == nil || spec.Workdir == "" || dir == "" {
 		return work, nil
 	}
+	chunks, err := b.depot(ctx)
+	if err != nil {
+		return work, err
+	}
 	load := func(id string) (*depot.Tree, error) {
 		if id == "" {
 			return &depot.Tree{}, nil
 		}
-		return depot.LoadTree(ctx, b.opt.Depot, depot.ID(id))
+		return depot.LoadTree(ctx, chunks, depot.ID(id))
 	}
 	mine, err := load(work)
 	if err != nil {
@@ -215,13 +218,13 @@ func (b *Broker) merge(ctx context.Context, from *store.Job, spec *jobfile.Job, 
 		}
 		move := mover(spec.Workdir, dir)
 		mine, changed = mergeTrees(base, result, mine, func(p string) (string, bool) {
-			if !wanted(p, spec.Outputs) {
+			if !hand.Wanted(p, spec.Outputs) {
 				return "", false
 			}
 			return move(p)
 		})
 	}
-	written, err := b.outputTree(ctx, from, spec, dir)
+	written, err := b.outputTree(ctx, chunks, from, spec, dir)
 	if err != nil {
 		return work, err
 	}
@@ -229,50 +232,36 @@ func (b *Broker) merge(ctx context.Context, from *store.Job, spec *jobfile.Job, 
 	if !changed && !more {
 		return work, nil
 	}
-	id, err := depot.Keep(ctx, b.opt.Depot, mine)
+	id, err := depot.Keep(ctx, chunks, mine)
 	return string(id), err
 }
 
 // outputTree is the files with a job's output that lie in a folder.
-func (b *Broker) outputTree(ctx context.Context, rec *store.Job, spec *jobfile.Job, dir string) (*depot.Tree, error) {
+func (b *Broker) outputTree(ctx context.Context, chunks *depot.Store, rec *store.Job, spec *jobfile.Job, dir string) (*depot.Tree, error) {
 	none := &depot.Tree{}
 	if !rec.Named || rec.Started == 0 {
 		return none, nil
 	}
-	aside, err := os.MkdirTemp(b.opt.State, "outputs-")
+	move := mover("/", dir)
+	var files []hand.Copy
+	for _, pattern := range []string{spec.Stdout, spec.Stderr} {
+		file := outputName(rec, spec, pattern)
+		if p, ok := move(file); ok && file != "" {
+			files = append(files, hand.Copy{File: file, As: p})
+		}
+	}
+	if len(files) == 0 {
+		return none, nil
+	}
+	home, err := b.hand(ctx)
 	if err != nil {
 		return none, err
 	}
-	defer func() { _ = os.RemoveAll(aside) }() // what is left harms nobody
-	move := mover("/", dir)
-	any := false
-	for _, pattern := range []string{spec.Stdout, spec.Stderr} {
-		file := outputName(rec, spec, pattern)
-		p, ok := move(file)
-		if !ok || file == "" {
-			continue
-		}
-		f, err := os.Open(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed meanwhile
-		}
-		if err != nil {
-			return none, err
-		}
-		to := filepath.Join(aside, p)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return none, errors.Join(err, f.Close())
-		}
-		if err := errors.Join(replaceFile(to, ".new", f), f.Close()); err != nil {
-			return none, err
-		}
-		any = true
+	id, err := home.Gather(ctx, files)
+	if err != nil || id == "" {
+		return none, err
 	}
-	if !any {
-		return none, nil
-	}
-	_, tree, _, err := depot.Push(ctx, aside, b.opt.Depot, depot.PushOptions{})
-	return tree, err
+	return depot.LoadTree(ctx, chunks, depot.ID(id))
 }
 
 // overlay is mine with the files of another tree.

@@ -11,7 +11,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/depot"
-	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/history"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
 	"github.com/godwit-hpc/godwit/internal/store"
@@ -46,7 +45,11 @@ func wrongInput(in *store.Input, want string) error {
 
 func (b *Broker) lookInDepot(ctx context.Context, in *store.Input) error {
 	in.Tree = in.Path
-	tree, err := depot.LoadTree(ctx, b.opt.Depot, depot.ID(in.Tree))
+	var tree *depot.Tree
+	chunks, err := b.depot(ctx)
+	if err == nil {
+		tree, err = depot.LoadTree(ctx, chunks, depot.ID(in.Tree))
+	}
 	if err != nil {
 		return wrongInput(in, "something that is in the depot: "+err.Error())
 	}
@@ -64,7 +67,7 @@ func (b *Broker) lookAt(ctx context.Context, in *store.Input) error {
 	if c == nil {
 		return wrongInput(in, badinput.Unknown("cluster", in.Site, b.names())+"; a file with such a name here is ./"+in.From)
 	}
-	files := c.stager()
+	files := b.stager(ctx, c)
 	if files == nil {
 		return wrongInput(in, "a cluster whose files can be reached")
 	}
@@ -74,7 +77,7 @@ func (b *Broker) lookAt(ctx context.Context, in *store.Input) error {
 	switch {
 	case err == nil:
 		in.Path, in.Size, in.ModTime = f.Path, f.Size, f.ModTime
-		in.Tree = b.replicas.tree(c.Site, in.Path, in.Size, in.ModTime)
+		in.Tree = b.replicasOf(ctx).tree(c.Site, in.Path, in.Size, in.ModTime)
 	case hopeless(err):
 		return wrongInput(in, fmt.Sprintf("a file that is there: %v", err))
 	default: // it is looked at again when it is needed
@@ -86,15 +89,6 @@ func (b *Broker) lookAt(ctx context.Context, in *store.Input) error {
 // hopeless says whether a file cannot be had, whoever tries.
 func hopeless(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid)
-}
-
-// stager is what moves the files of the cluster; nil if nothing does.
-func (c *cluster) stager() driver.Stager {
-	if c.Files != nil {
-		return c.Files
-	}
-	s, _ := c.Driver.(driver.Stager)
-	return s
 }
 
 // inPlace says whether a cluster has an input without anybody bringing it.
@@ -141,13 +135,13 @@ func (b *Broker) bringTimes(ctx context.Context, inputs []store.Input) []time.Du
 	list := make([]time.Duration, len(b.clusters))
 	for _, c := range b.clusters {
 		for i := range inputs {
-			list[c.id] += b.bringTime(rows, &inputs[i], c)
+			list[c.id] += b.bringTime(ctx, rows, &inputs[i], c)
 		}
 	}
 	return list
 }
 
-func (b *Broker) bringTime(rows []history.Transfer, in *store.Input, to *cluster) time.Duration {
+func (b *Broker) bringTime(ctx context.Context, rows []history.Transfer, in *store.Input, to *cluster) time.Duration {
 	if b.inPlace(in, to) {
 		return 0
 	}
@@ -159,7 +153,7 @@ func (b *Broker) bringTime(rows []history.Transfer, in *store.Input, to *cluster
 	if home := b.clusterNamed(in.Site); in.Tree == "" && home != nil {
 		seconds += size / rate(rows, home.Name, "", home.Site == "")
 	}
-	if in.Tree == "" || !b.replicas.at(in.Tree, to.Name) {
+	if in.Tree == "" || !b.replicasOf(ctx).at(in.Tree, to.Name) {
 		seconds += size / rate(rows, "", to.Name, to.Site == "")
 	}
 	return time.Duration(seconds * float64(time.Second))

@@ -38,7 +38,18 @@ func (b *Broker) collect(ctx context.Context) error {
 	for _, r := range roots {
 		ids = append(ids, depot.ID(r))
 	}
-	_, err = b.opt.Depot.Collect(ctx, ids, time.Hour)
+	// What a depot does not hold is no root of it.
+	if _, err = b.opt.Depot.Collect(ctx, ids, time.Hour); err != nil || b.opt.Users == nil {
+		return err
+	}
+	users, err := b.opt.Users.Depots()
+	for _, u := range users {
+		chunks, e := b.opt.Users.Depot(u)
+		if e == nil {
+			_, e = chunks.Collect(ctx, ids, time.Hour)
+		}
+		err = errors.Join(err, e)
+	}
 	return err
 }
 

@@ -105,7 +105,7 @@ func (b *Broker) ServeAgent(ctx context.Context, conn *wire.Conn) error {
 	b.beside(l.write)
 	defer l.close()
 	var j *job
-	if err := b.ask(ctx, func(t *turn) { j = t.meet(l, &hello) }); err != nil {
+	if err := b.ask(ctx, func(t *turn) { j = t.meet(ctx, l, &hello) }); err != nil {
 		return err
 	}
 	if j == nil {
@@ -131,10 +131,11 @@ func (b *Broker) ServeAgent(ctx context.Context, conn *wire.Conn) error {
 }
 
 // meet makes a connection the one to the agent of a job's present attempt. An
-// agent of an attempt that is past is told to leave.
-func (t *turn) meet(l *link, hello *wire.Message) *job {
+// agent of an attempt that is past, or of a job of somebody else than those who
+// let it in speak for, is told to leave.
+func (t *turn) meet(ctx context.Context, l *link, hello *wire.Message) *job {
 	j := t.b.jobs[hello.Job]
-	if j == nil || j.rec.Epoch != hello.Epoch || j.rec.Mark != hello.Mark {
+	if j == nil || !t.b.owns(ctx, &j.rec) || j.rec.Epoch != hello.Epoch || j.rec.Mark != hello.Mark {
 		t.after(func() { l.order(wire.Order{Kind: wire.Kill}); l.close() })
 		return nil
 	}

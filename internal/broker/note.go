@@ -159,7 +159,7 @@ func (t *turn) ran(j *job, how history.Outcome) {
 	}
 	j.requested, j.aimed = 0, ""
 	t.batch.Runs = append(t.batch.Runs, run)
-	t.after(func() { t.b.past.add(run) })
+	t.after(func() { t.b.past.add(t.b.pastKey(run.User, run.Program), run) })
 }
 
 func (t *turn) judged(j *job, ev *core.Event) {

@@ -36,7 +36,7 @@ func (t *turn) danger(j *job, m *wire.Message) {
 	}
 	t.after(func() {
 		t.b.goBeside(func(ctx context.Context) {
-			moves := t.b.alternatives(ctx, j, v, inputs)
+			moves := t.b.alternatives(j.as(ctx), j, v, inputs)
 			t.b.tell(func(t *turn) {
 				j.question = questionInputs(t.b, v, moves)
 				t.step(&core.Input{Kind: core.InDanger, Job: j.rec.ID, Epoch: epoch,

@@ -15,12 +15,12 @@ import (
 )
 
 // know adds to an attempt what past runs tell of its program.
-func (b *Broker) know(a *wire.Attempt) {
-	need, _ := b.need(b.ctx, &a.Spec)
+func (b *Broker) know(ctx context.Context, a *wire.Attempt) {
+	need, _ := b.need(ctx, &a.Spec)
 	a.Need = need.Quantiles()
 	program, args := history.Program(a.Spec.Argv)
 	a.MTBF = b.past.mtbf(a.Cluster)
-	if runs, err := b.runsOf(b.ctx, program); err == nil {
+	if runs, err := b.runsOf(ctx, program); err == nil {
 		a.Bytes, a.Duty = history.Bytes(runs, program, args), history.Duty(runs, program)
 		for i := range runs { // as last measured while it ran there
 			if a.SandboxCost = runs[i].SandboxCost; a.SandboxCost > 0 {
@@ -40,11 +40,15 @@ const enough = 100
 // the store for each of them. Only the broker writes history, so they stay true.
 type pastRuns struct {
 	mu sync.Mutex
-	of map[string][]history.Run // newest first
+	of map[pastKey][]history.Run // newest first
 
 	ran  map[string]time.Duration // by cluster: how long attempts ran
 	lost map[string]int           // and how many of them were lost
 }
+
+// pastKey is whose runs, and of what. What a program needs is learnt from its
+// user's own runs alone: how others use it is theirs.
+type pastKey struct{ user, program string }
 
 // mtbf is the mean time between losses in a cluster; 0 if none was lost yet.
 func (p *pastRuns) mtbf(cluster string) time.Duration {
@@ -70,36 +74,48 @@ func (p *pastRuns) count(r *history.Run) {
 // most programs are remembered; then all are forgotten, and asked for again.
 const mostPrograms = 1000
 
-// runsOf lists the newest runs of a program.
+// runsOf lists the newest runs of a program of who asks.
 func (b *Broker) runsOf(ctx context.Context, program string) ([]history.Run, error) {
+	u, err := b.user(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key := b.pastKey(u.Name, program)
 	b.past.mu.Lock()
-	runs, known := b.past.of[program]
+	runs, known := b.past.of[key]
 	b.past.mu.Unlock()
 	if known {
 		return runs, nil
 	}
-	runs, err := b.opt.Store.Runs(ctx, store.Past{Program: program, Limit: enough})
+	runs, err = b.opt.Store.Runs(ctx, store.Past{Program: program, User: key.user, Limit: enough})
 	if err != nil {
 		return nil, err
 	}
 	b.past.mu.Lock()
 	defer b.past.mu.Unlock()
-	if _, known := b.past.of[program]; !known {
+	if _, known := b.past.of[key]; !known {
 		if b.past.of == nil || len(b.past.of) > mostPrograms {
-			b.past.of = map[string][]history.Run{}
+			b.past.of = map[pastKey][]history.Run{}
 		}
-		b.past.of[program] = runs
+		b.past.of[key] = runs
 	}
-	return b.past.of[program], nil
+	return b.past.of[key], nil
+}
+
+func (b *Broker) pastKey(user, program string) pastKey {
+	if b.opt.Users == nil {
+		user = "" // all are one user's, whatever that was called
+	}
+	return pastKey{user, program}
 }
 
 // add notes a run that is in the store now.
-func (p *pastRuns) add(r history.Run) {
+func (p *pastRuns) add(key pastKey, r history.Run) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.count(&r)
-	if runs, known := p.of[r.Program]; known {
-		p.of[r.Program] = append([]history.Run{r}, runs[:min(len(runs), enough-1)]...)
+	if runs, known := p.of[key]; known {
+		p.of[key] = append([]history.Run{r}, runs[:min(len(runs), enough-1)]...)
 	}
 }
 
@@ -182,11 +198,29 @@ type PastOf struct {
 	Runs             []history.Run // newest first
 }
 
-// History lists past runs by program and cluster.
+// ofOthers stands for all programs of other users: what these ran is theirs.
+const ofOthers = "(jobs of others)"
+
+// History lists past runs by program and cluster. Of those of other users a user
+// sees no more than what all of them together were like in each cluster.
 func (b *Broker) History(ctx context.Context, program string) ([]PastOf, error) {
+	u, err := b.user(ctx)
+	if err != nil {
+		return nil, err
+	}
 	runs, err := b.opt.Store.Runs(ctx, store.Past{Program: program, Limit: 20 * recent})
 	if err != nil {
 		return nil, err
+	}
+	if u.ID != 0 {
+		others := func(r *history.Run) bool { return r.User != u.Name }
+		runs = slices.DeleteFunc(runs, func(r history.Run) bool { return program != "" && others(&r) })
+		for i := range runs {
+			if others(&runs[i]) {
+				runs[i] = history.Run{Cluster: runs[i].Cluster, Program: ofOthers, Outcome: runs[i].Outcome, Need: runs[i].Need,
+					Requested: runs[i].Requested, Started: runs[i].Started, Ended: runs[i].Ended, Deadline: runs[i].Deadline}
+			}
+		}
 	}
 	var list []PastOf
 	at := map[[2]string]int{}

@@ -62,14 +62,21 @@ func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
 			return nil, nil, err
 		}
 	}
+	switch {
+	case live == nil:
+	case live.spec == nil: // it is over; only what it left is being cleared away
+		live = nil
+	case !b.sees(ctx, &live.rec):
+		return nil, nil, noSuchJob(ref)
+	}
 	if live == nil {
-		rec, err := b.opt.Store.Job(ctx, ref)
+		rec, err := b.stored(ctx, ref)
 		if n, e := strconv.ParseInt(ref, 10, 64); e == nil && err == nil && rec.ID != core.JobID(n) {
 			err = store.ErrNoJob // a number is a number, not the beginning of a unique id
 		}
 		switch {
 		case errors.Is(err, store.ErrNoJob):
-			return nil, nil, &badinput.Error{Field: "job", Value: ref, Want: "the number of a job; godwit ps lists them"}
+			return nil, nil, noSuchJob(ref)
 		case errors.Is(err, store.ErrManyJobs):
 			return nil, nil, &badinput.Error{Field: "job", Value: ref, Want: "more of the unique id: several jobs begin like this"}
 		case err != nil:
@@ -131,16 +138,38 @@ func (b *Broker) lookAway(ctx context.Context, j *job) {
 	}
 }
 
-// Jobs lists jobs, newest first: those that live and the last few, or all.
+// Jobs lists the jobs of who asks, newest first: those that live and the last
+// few, or all.
 func (b *Broker) Jobs(ctx context.Context, all bool) ([]View, error) {
+	u, err := b.user(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := u.Name
+	if b.opt.Users == nil {
+		name = ""
+	}
+	return b.list(ctx, all, name, b.owns)
+}
+
+// JobsOfAll lists the jobs of all users, for who may see them.
+func (b *Broker) JobsOfAll(ctx context.Context, all bool) ([]View, error) {
+	if u, err := b.user(ctx); err != nil || u.ID != 0 {
+		return nil, errors.Join(err, errors.New("the jobs of others are theirs: only root sees them"))
+	}
+	return b.list(ctx, all, "", b.sees)
+}
+
+func (b *Broker) list(ctx context.Context, all bool, user string, shown func(context.Context, *store.Job) bool) ([]View, error) {
 	const few = 20
-	recs, err := b.opt.Store.Jobs(ctx, store.Filter{Limit: few})
+	recs, err := b.opt.Store.Jobs(ctx, store.Filter{Limit: few, User: user})
 	if err == nil && all {
-		recs, err = b.opt.Store.Jobs(ctx, store.Filter{})
+		recs, err = b.opt.Store.Jobs(ctx, store.Filter{User: user})
 	}
 	if err != nil {
 		return nil, err
 	}
+	recs = slices.DeleteFunc(recs, func(r store.Job) bool { return !shown(ctx, &r) })
 	seen := map[core.JobID]bool{}
 	for i := range recs {
 		seen[recs[i].ID] = true
@@ -148,7 +177,7 @@ func (b *Broker) Jobs(ctx context.Context, all bool) ([]View, error) {
 	var list []View
 	err = b.ask(ctx, func(*turn) {
 		for _, j := range b.jobs {
-			if j.spec != nil && !seen[j.rec.ID] && !all {
+			if j.spec != nil && !seen[j.rec.ID] && !all && shown(ctx, &j.rec) {
 				recs = append(recs, j.rec)
 			}
 		}
@@ -290,6 +319,7 @@ func (b *Broker) destination(ctx context.Context, j *job, v *View, to string) (c
 		}
 		return core.AimAt(c.id), nil
 	}
+	ctx = j.as(ctx)
 	quotes := b.quotes(ctx, j.spec, nil, predict.Point(1), b.bringTimes(ctx, v.Inputs))
 	for _, q := range quotes {
 		if q.Fits && q.Cluster != v.Cluster {

@@ -32,11 +32,9 @@ func (b *Broker) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kept, err := b.opt.Store.Setting(ctx, replicaSetting)
-	if err != nil {
+	if err := b.loadReplicas(ctx); err != nil {
 		return err
 	}
-	b.replicas.load(kept)
 	if err := b.arrange(known, l); err != nil {
 		return err
 	}

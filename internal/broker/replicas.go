@@ -34,8 +34,10 @@ const (
 	mostReplicas = 500
 	// keepReplica is how long what nobody asks for stays in the depot.
 	keepReplica = 7 * 24 * time.Hour
-	// replicaSetting is the name under which the table is stored.
+	// replicaSetting is the name under which the table is stored, usersSetting that
+	// of the tables of all users but the broker's own.
 	replicaSetting = "replicas"
+	usersSetting   = "replicas of users"
 )
 
 // load reads the table; one that cannot be read is empty, which costs time only.
@@ -129,19 +131,71 @@ func (r *replicas) trees() []string {
 	return list
 }
 
-// keepReplicas makes the table durable together with the turn.
+// keepReplicas makes the tables durable together with the turn.
 func (t *turn) keepReplicas() {
-	r := &t.b.replicas
-	r.mu.Lock()
-	text, err := json.Marshal(r.list)
-	r.mu.Unlock()
-	if err != nil {
-		return // it has been nothing but texts and numbers
-	}
 	if t.batch.Settings == nil {
 		t.batch.Settings = map[string]string{}
 	}
-	t.batch.Settings[replicaSetting] = string(text)
+	t.batch.Settings[replicaSetting] = t.b.replicas.text()
+	if t.b.opt.Users == nil {
+		return
+	}
+	t.b.shelfLock.Lock()
+	defer t.b.shelfLock.Unlock()
+	texts := map[uint32]string{}
+	for user, r := range t.b.shelves { // order-free: into a map
+		texts[user] = r.text()
+	}
+	if text, err := json.Marshal(texts); err == nil { // nothing but texts and numbers
+		t.batch.Settings[usersSetting] = string(text)
+	}
+}
+
+func (r *replicas) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text, _ := json.Marshal(r.list) // nothing but texts and numbers
+	return string(text)
+}
+
+// loadReplicas reads the tables.
+func (b *Broker) loadReplicas(ctx context.Context) error {
+	own, err := b.opt.Store.Setting(ctx, replicaSetting)
+	if err != nil {
+		return err
+	}
+	b.replicas.load(own)
+	others, err := b.opt.Store.Setting(ctx, usersSetting)
+	texts := map[uint32]string{}
+	if err != nil || others == "" || json.Unmarshal([]byte(others), &texts) != nil {
+		return err // one that cannot be read is empty
+	}
+	for user, text := range texts { // order-free: into a map
+		b.shelf(user).load(text)
+	}
+	return nil
+}
+
+// replicasOf is the table of who asks: nobody learns from it what others have.
+func (b *Broker) replicasOf(ctx context.Context) *replicas {
+	switch u, err := b.user(ctx); {
+	case err != nil:
+		return new(replicas)
+	case u.ID == 0:
+		return &b.replicas
+	default:
+		return b.shelf(u.ID)
+	}
+}
+
+// shelf is the table of a user who is not the broker's own.
+func (b *Broker) shelf(user uint32) *replicas {
+	b.shelfLock.Lock()
+	defer b.shelfLock.Unlock()
+	if b.shelves[user] == nil {
+		b.shelves[user] = new(replicas)
+	}
+	return b.shelves[user]
 }
 
 // stagedRoots are the trees that jobs were, or are to be, given besides their
@@ -149,6 +203,12 @@ func (t *turn) keepReplicas() {
 func (b *Broker) stagedRoots(ctx context.Context) ([]string, error) {
 	b.replicas.drop(b.now())
 	roots := b.replicas.trees()
+	b.shelfLock.Lock()
+	for _, r := range b.shelves { // order-free: a set
+		r.drop(b.now())
+		roots = append(roots, r.trees()...)
+	}
+	b.shelfLock.Unlock()
 	err := b.ask(ctx, func(t *turn) {
 		t.keepReplicas()
 		for _, j := range b.jobs { // order-free: a set

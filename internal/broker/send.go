@@ -73,7 +73,7 @@ func (b *Broker) start(j *job, c core.Command) bool {
 	if a == nil {
 		return true // it is past
 	}
-	b.know(a)
+	b.know(j.as(b.ctx), a)
 	for n := 0; ; n++ {
 		err := cl.Driver.Start(b.ctx, a)
 		switch {

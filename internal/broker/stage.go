@@ -19,7 +19,7 @@ import (
 // stageBeside has the inputs of a job brought to the cluster where it was placed,
 // until they are there or the job is not to run there any more.
 func (b *Broker) stageBeside(j *job, id uint64, c core.Command) {
-	ctx, cancel := context.WithCancel(b.ctx)
+	ctx, cancel := context.WithCancel(j.as(b.ctx))
 	j.stopStaging = cancel
 	b.goBeside(func(context.Context) {
 		defer cancel()
@@ -87,7 +87,11 @@ func (b *Broker) heal(ctx context.Context, in *store.Input, epoch core.Epoch) (d
 	if epoch <= 1 || in.Tree == "" {
 		return false
 	}
-	if err := depot.Verify(ctx, b.opt.Depot, depot.ID(in.Tree)); err != nil {
+	chunks, err := b.depot(ctx)
+	if err == nil {
+		err = depot.Verify(ctx, chunks, depot.ID(in.Tree))
+	}
+	if err != nil {
 		b.opt.Log.Warn("an input is not sound in the depot", "input", in.From, "error", err)
 		return true
 	}
@@ -106,7 +110,7 @@ func (b *Broker) bring(ctx context.Context, j *job, in *wantedInput, to *cluster
 	if home := b.clusterNamed(in.Site); home != nil {
 		x.Site = home.Site
 	}
-	if files := to.stager(); files != nil && to.Site != "" {
+	if files := b.stager(ctx, to); files != nil && to.Site != "" {
 		kept, err := b.toCluster(ctx, j, in, to, files)
 		if err != nil {
 			return err
@@ -115,7 +119,7 @@ func (b *Broker) bring(ctx context.Context, j *job, in *wantedInput, to *cluster
 			x.At = []string{to.Name}
 		}
 	}
-	b.replicas.note(x)
+	b.replicasOf(ctx).note(x)
 	return nil
 }
 
@@ -126,10 +130,10 @@ const worthSaying = 16 << 20
 // out of reach that is waited for, unless the depot has it as it was.
 func (b *Broker) toDepot(ctx context.Context, j *job, in *wantedInput) error {
 	home := b.clusterNamed(in.Site)
-	if home == nil || home.stager() == nil {
+	if home == nil || b.stager(ctx, home) == nil {
 		return &unstagedError{fmt.Errorf("%s: there is no such cluster any more", in.From), true}
 	}
-	leave, err := b.moving.enter(ctx, home.Site+":"+in.Path)
+	leave, err := b.moving.enter(ctx, fmt.Sprint(j.rec.Owner, " ", home.Site, ":", in.Path))
 	if err != nil {
 		return err
 	}
@@ -148,7 +152,7 @@ func (b *Broker) toDepot(ctx context.Context, j *job, in *wantedInput) error {
 		case hopeless(err):
 			return &unstagedError{fmt.Errorf("%s: %w", in.From, err), true}
 		}
-		if old, ok := b.replicas.last(home.Site, in.Path); ok && errors.Is(err, driver.ErrAway) && wait > time.Second {
+		if old, ok := b.replicasOf(ctx).last(home.Site, in.Path); ok && errors.Is(err, driver.ErrAway) && wait > time.Second {
 			in.Tree, in.Size, in.ModTime = old.Tree, old.Size, old.ModTime
 			b.say(j, in.From+" is used as it was", "its site is out of reach: "+err.Error(), nil)
 			return nil
@@ -167,13 +171,13 @@ func (b *Broker) toDepot(ctx context.Context, j *job, in *wantedInput) error {
 // nothing is sent, and of what has not changed nothing is read.
 func (b *Broker) push(ctx context.Context, j *job, in *wantedInput, home *cluster) error {
 	began := b.now()
-	f, err := home.stager().Stat(ctx, in.Path)
+	f, err := b.stager(ctx, home).Stat(ctx, in.Path)
 	if err != nil {
 		return err
 	}
-	m := driver.Moved{Tree: b.replicas.recent(home.Site, &f, began), Bytes: f.Size}
+	m := driver.Moved{Tree: b.replicasOf(ctx).recent(home.Site, &f, began), Bytes: f.Size}
 	if m.Tree == "" || in.doubtful {
-		if m, err = home.stager().Push(ctx, in.Path); err != nil {
+		if m, err = b.stager(ctx, home).Push(ctx, in.Path); err != nil {
 			return err
 		}
 	}
@@ -185,12 +189,12 @@ func (b *Broker) push(ctx context.Context, j *job, in *wantedInput, home *cluste
 // toCluster has a cluster elsewhere keep a copy. That it cannot is no harm: then
 // the agent fetches it.
 func (b *Broker) toCluster(ctx context.Context, j *job, in *wantedInput, to *cluster, files driver.Stager) (bool, error) {
-	leave, err := b.moving.enter(ctx, to.Name+" "+in.Tree)
+	leave, err := b.moving.enter(ctx, fmt.Sprint(j.rec.Owner, " ", to.Name, " ", in.Tree))
 	if err != nil {
 		return false, err
 	}
 	defer leave()
-	if in.Size > worthSaying && !b.replicas.at(in.Tree, to.Name) {
+	if in.Size > worthSaying && !b.replicasOf(ctx).at(in.Tree, to.Name) {
 		b.say(j, "brings "+in.From, amount(in.Size)+" to "+to.Name, nil)
 	}
 	began := b.now()

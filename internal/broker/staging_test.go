@@ -46,7 +46,7 @@ func TestWhatBringingAnInputTakes(t *testing.T) {
 		{"one that nobody has seen", at("leeds", "", -1), [3]float64{0.05 + 51.2 + 5.12, 0, 0}},
 	} {
 		for i, cl := range b.clusters {
-			if got := b.bringTime(rows, c.in, cl).Seconds(); got < c.want[i]-1e-6 || got > c.want[i]+1e-6 {
+			if got := b.bringTime(t.Context(), rows, c.in, cl).Seconds(); got < c.want[i]-1e-6 || got > c.want[i]+1e-6 {
 				t.Errorf("%s to %s takes %.3f s, want %.3f", c.what, cl.Name, got, c.want[i])
 			}
 		}

@@ -22,7 +22,11 @@ import (
 // the depot. It returns one number, or one for each element of an array, once
 // they are durable.
 func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]core.JobID, error) {
-	if err := b.acceptable(ctx, spec, work); err != nil {
+	owner, err := b.user(ctx)
+	if err == nil {
+		err = b.acceptable(ctx, spec, work)
+	}
+	if err != nil {
 		return nil, err
 	}
 	allowed, err := b.allowed(ctx, spec)
@@ -51,12 +55,12 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 			if again = t.countOver(wants) != over; again {
 				return // another of those it waits for came home just now
 			}
-			proto := t.coreJob(spec, allowed, need, bring)
+			proto := t.coreJob(owner, spec, allowed, need, bring)
 			if reason, ok := place.EverFits(t.b.eng.World().View(t.now, 0), proto, t.b.eng.World().PlacePolicy(proto)); !ok {
 				refused = &badinput.Error{Field: "procs", Value: fmt.Sprint(spec.Min), Want: reason.String()}
 				return
 			}
-			ids, refused = t.submitAll(spec, caught, inputs, wants, proto, why, quotes)
+			ids, refused = t.submitAll(owner, spec, caught, inputs, wants, proto, why, quotes)
 		})
 		if err != nil {
 			return nil, err
@@ -73,17 +77,21 @@ func (b *Broker) acceptable(ctx context.Context, spec *jobfile.Job, work string)
 	if work == "" || b.opt.Depot == nil {
 		return nil
 	}
-	if _, err := depot.LoadTree(ctx, b.opt.Depot, depot.ID(work)); err != nil {
+	chunks, err := b.depot(ctx)
+	if err == nil {
+		_, err = depot.LoadTree(ctx, chunks, depot.ID(work))
+	}
+	if err != nil {
 		return &badinput.Error{Field: "work", Value: work, Want: "a work folder that was brought here before: " + err.Error()}
 	}
 	return nil
 }
 
-func (t *turn) submitAll(spec *jobfile.Job, work string, inputs []store.Input, wants []want, proto *core.Job, why string, quotes []Quote) ([]core.JobID, error) {
+func (t *turn) submitAll(owner User, spec *jobfile.Job, work string, inputs []store.Input, wants []want, proto *core.Job, why string, quotes []Quote) ([]core.JobID, error) {
 	var ids []core.JobID
 	parent, atOnce := core.JobID(0), 0
 	indices := indices(spec.Array)
-	waits, err := t.waitsOf(spec, wants, indices)
+	waits, err := t.waitsOf(owner, spec, wants, indices)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +102,7 @@ func (t *turn) submitAll(spec *jobfile.Job, work string, inputs []store.Input, w
 	for n, index := range indices {
 		id := t.b.nextJob
 		t.b.nextJob++
-		j := newJob(store.Job{ID: id, Unique: newUnique(), User: t.b.opt.User, Submitted: t.now, Parent: parent, Spec: spec,
+		j := newJob(store.Job{ID: id, Unique: newUnique(), User: owner.Name, Owner: owner.ID, Submitted: t.now, Parent: parent, Spec: spec,
 			Index: index, State: core.Submitted, Deadline: proto.Deadline, Work: work, Named: spec.Stdout+spec.Stderr != "",
 			Inputs: slices.Clone(inputs), After: waits[n]})
 		if spec.Begin > 0 {
@@ -160,6 +168,7 @@ func (t *turn) letIn(j *job) {
 	inputs := j.rec.Inputs
 	t.after(func() {
 		t.b.goBeside(func(ctx context.Context) {
+			ctx = j.as(ctx)
 			allowed, err := t.b.allowed(ctx, j.spec)
 			if err != nil {
 				allowed = nil
@@ -170,7 +179,7 @@ func (t *turn) letIn(j *job) {
 				if j.rec.State.Terminal() {
 					return // cancelled meanwhile
 				}
-				proto := t.coreJob(j.spec, allowed, need, bring)
+				proto := t.coreJob(ownerOf(&j.rec), j.spec, allowed, need, bring)
 				proto.Deadline = j.rec.Deadline
 				t.enter(j, proto)
 			})
@@ -179,9 +188,9 @@ func (t *turn) letIn(j *job) {
 }
 
 // coreJob is the job as the engine sees it; it has no number yet.
-func (t *turn) coreJob(spec *jobfile.Job, allowed []core.ClusterID, need predict.Dist, bring []time.Duration) *core.Job {
+func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, need predict.Dist, bring []time.Duration) *core.Job {
 	program, _ := history.Program(spec.Argv)
-	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: t.b.opt.User, App: program, Kind: spec.Kind, Place: spec.Place,
+	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: owner.Name, App: program, Kind: spec.Kind, Place: spec.Place,
 		Retries: spec.Retries, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring}}}
 	if proto.Place == core.PlaceDefault {
 		proto.Place = core.DeadlineFirst

@@ -11,6 +11,7 @@ type Job struct {
 	ID        core.JobID   `json:"-"` // the short number
 	Unique    string       `json:"-"`
 	User      string       `json:"-"`
+	Owner     uint32       `json:"owner,omitempty"` // the user by number, of a broker of several; 0: the broker's own
 	Submitted core.Time    `json:"-"`
 	Parent    core.JobID   `json:"-"` // the array it belongs to; 0 if none
 	Spec      *jobfile.Job `json:"-"` // never changes; nil in a batch leaves what is there

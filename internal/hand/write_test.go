@@ -1,6 +1,7 @@
-package broker
+package hand
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -27,6 +28,11 @@ func (c *cutOff) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// add appends to a file, as a broker does.
+func add(name, marker string, from io.Reader) error {
+	return Own{}.Write(context.Background(), &Output{File: name, Append: true}, marker, from)
+}
+
 func TestWhatIsAddedToAFileIsAddedOnceHoweverOftenTheBrokerIsKilled(t *testing.T) {
 	const ours = "one\ntwo\n"
 	for first := range len(ours) + 1 {
@@ -37,10 +43,10 @@ func TestWhatIsAddedToAFileIsAddedOnceHoweverOftenTheBrokerIsKilled(t *testing.T
 				t.Fatal(err)
 			}
 			for _, n := range []int{first, second} {
-				_ = appendOnce(name, marker, &cutOff{ours, n}) // it is killed
+				_ = add(name, marker, &cutOff{ours, n}) // it is killed
 			}
 			for range 2 { // told twice
-				if err := appendOnce(name, marker, strings.NewReader(ours)); err != nil {
+				if err := add(name, marker, strings.NewReader(ours)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -54,7 +60,7 @@ func TestWhatIsAddedToAFileIsAddedOnceHoweverOftenTheBrokerIsKilled(t *testing.T
 func TestWhatSomebodyElseAddedMeanwhileStays(t *testing.T) {
 	dir := t.TempDir()
 	name, marker := filepath.Join(dir, "all"), filepath.Join(dir, "m")
-	_ = appendOnce(name, marker, &cutOff{"one\ntwo\n", 4})
+	_ = add(name, marker, &cutOff{"one\ntwo\n", 4})
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +71,7 @@ func TestWhatSomebodyElseAddedMeanwhileStays(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := appendOnce(name, marker, strings.NewReader("one\ntwo\n")); err != nil {
+	if err := add(name, marker, strings.NewReader("one\ntwo\n")); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(name); err != nil || string(text) != "one\ntheirs\ntwo\n" {
