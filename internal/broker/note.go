@@ -41,6 +41,7 @@ func (t *turn) planned(j *job, ev *core.Event) {
 	t.touch(j)
 	t.explain(j, "place", "cluster "+c.Name, ev.Why.String(), map[string]any{
 		"processors": ev.N, "attempt": int(ev.Epoch), "speed": t.b.eng.World().Cluster(ev.Cluster).Speed(), "share": t.b.eng.World().Cluster(ev.Cluster).Share()})
+	t.script(j, c)
 }
 
 // newMark is a name for the processes of an attempt that nobody guesses.

@@ -27,6 +27,7 @@ import (
 type puppet struct {
 	grid *grid
 	name string
+	kind string // of its driver
 
 	mu       sync.Mutex
 	attempts map[driver.ID]*attempt
@@ -228,7 +229,7 @@ func newGridWith(t *testing.T, d *depot.Store) *grid {
 }
 
 func (g *grid) puppet(name string) *puppet {
-	return &puppet{grid: g, name: name, attempts: map[driver.ID]*attempt{}, released: map[driver.ID]bool{}, load: driver.Load{Share: 1, Sd: 0.01}}
+	return &puppet{grid: g, name: name, kind: "puppet", attempts: map[driver.ID]*attempt{}, released: map[driver.ID]bool{}, load: driver.Load{Share: 1, Sd: 0.01}}
 }
 
 func (p *puppet) closeAll() {
@@ -244,8 +245,8 @@ func (g *grid) options() broker.Options {
 	cfg.ScanEvery = time.Second
 	return broker.Options{State: g.t.TempDir(), Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
 		Clusters: []broker.Cluster{
-			{Name: "a", Kind: "puppet", Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}},
-			{Name: "b", Kind: "puppet", Driver: g.b, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}
+			{Name: "a", Kind: g.a.kind, Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}},
+			{Name: "b", Kind: g.b.kind, Driver: g.b, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}
 }
 
 // up starts a broker on the store.

@@ -79,7 +79,9 @@ func unfoldOne(s string, room int) ([]string, bool) {
 }
 
 // foreign is what stands in no name of a host.
-func foreign(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("[](),'\"\\", r) }
+func foreign(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
+}
 
 // unfoldNumbers writes out 01-03,7, with the leading noughts of each.
 func unfoldNumbers(s string, room int) ([]string, bool) {

@@ -28,7 +28,7 @@ func TestListsAreUnfoldedAsSlurmDoes(t *testing.T) {
 
 func TestWhatIsNoListGivesNothing(t *testing.T) {
 	for _, list := range []string{"", "(null)", "(Priority)", "n[1-", "n[x-y]", "n[-5]", "n[3-1]", "n[]", "n[1,]", "]n[1]", "n[[1]]", "n[+1]", "n[1 ]", "a b", "a,n[1-",
-		"n[1-999999999]", "n[1-99999999999999999999]", "a[1-60000]b[1-60000]", "a[1-60000],b[1-60000]", "a\x00b", "a'b"} {
+		"n[1-999999999]", "n[1-99999999999999999999]", "a[1-60000]b[1-60000]", "a[1-60000],b[1-60000]", "a\x00b", "a'b", "a;b", "$x", "a/b"} {
 		if got := Unfold(list); got != nil {
 			t.Errorf("%q: %d hosts", list, len(got))
 		}

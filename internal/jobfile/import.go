@@ -59,6 +59,10 @@ func (m *imported) keep(name, value string) error {
 		return m.fails("text in UTF-8")
 	}
 	m.option(name, value)
+	if _, why := hand(m.kind, m.kind, Option{name, value}); why != "" {
+		m.warn("left out: " + why)
+		return nil
+	}
 	m.warn("has a meaning in clusters of " + m.calls + " only, is kept for them and does nothing in others")
 	return nil
 }

@@ -255,8 +255,12 @@ func (s *slurmScript) memory(procs int) {
 	s.at = s.given["mem"]
 	if s.memPerCPU > 0 {
 		hosts := max(1, s.nodes.min)
+		if s.nodes.min == 0 && s.perNode > 0 {
+			hosts = max(1, procs/max(1, s.threads)/s.perNode)
+		}
 		s.Memory = s.memPerCPU * int64((procs+hosts-1)/hosts)
 		s.at = s.given["mem-per-cpu"]
+		s.option("mem-per-cpu", strconv.FormatInt(s.memPerCPU>>10, 10)+"K") // Slurm itself may spread it otherwise
 	}
 	if s.Memory > 0 {
 		s.gives("resources.memory")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 // pretender is a manager as simple as one can be: it runs scripts as processes
@@ -59,6 +60,8 @@ func (p *pretender) called(what string) int {
 	defer p.mu.Unlock()
 	return p.calls[what]
 }
+
+func (p *pretender) Kind() string { return jobfile.Slurm }
 
 func (p *pretender) Submit(ctx context.Context, r *batch.Request) (string, error) {
 	n := p.count("submit")

@@ -13,11 +13,14 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 // Manager is the dialect of one kind of batch system. Its methods may be called
 // from several goroutines.
 type Manager interface {
+	// Kind is what package jobfile calls managers of this kind.
+	Kind() string
 	// Submit hands a script to the manager and returns the manager's name for the
 	// job. An error that wraps driver.ErrRefused is final; any other may pass. With
 	// one that wraps driver.ErrAway the job was certainly not taken; with any other
@@ -47,12 +50,17 @@ type Limiter interface {
 }
 
 // Request is what the manager is asked for. Nothing of it comes from a user but
-// numbers.
+// numbers, and words that package jobfile has checked.
 type Request struct {
 	Name   string // of letters, digits, dots and hyphens
 	Script string // its path
 	Output string // path of the file for what the script itself says
 	driver.Need
+
+	// Of a script that was written for this kind of manager.
+	Threads int              // processors of each process; 0: it does not say
+	PerNode int              // processes on each host; 0: it does not say
+	Told    []jobfile.Option // where the cluster's settings do not say otherwise
 }
 
 // State is where a job of the manager is.

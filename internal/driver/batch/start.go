@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 // Start makes the folder and has the manager take a job that starts an agent on
@@ -50,7 +51,8 @@ func (d *Driver) start(ctx context.Context, id driver.ID, w *wire.Attempt) error
 	if err != nil {
 		return err
 	}
-	whole, need := d.furnish(ctx, w)
+	whole, request := d.furnish(ctx, w)
+	request.Name, request.Script, request.Output = a.name, filepath.Join(a.dir, scriptFile), filepath.Join(a.dir, outputFile)
 	made, err := attemptdir.Prepare(a.dir, &whole)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(a.dir, scriptFile), d.script(agent, a.dir), 0o700)
@@ -63,21 +65,46 @@ func (d *Driver) start(ctx context.Context, id driver.ID, w *wire.Attempt) error
 	d.mu.Lock()
 	a.stopStart = stop
 	d.mu.Unlock()
-	s := submission{d: d, a: a, unsure: !made, request: Request{Name: a.name, Need: need,
-		Script: filepath.Join(a.dir, scriptFile), Output: filepath.Join(a.dir, outputFile)}}
+	s := submission{d: d, a: a, unsure: !made, request: request}
 	return s.insist(ctx)
 }
 
 // furnish says what the agent is told and what the manager is asked for.
-func (d *Driver) furnish(ctx context.Context, w *wire.Attempt) (wire.Attempt, driver.Need) {
+func (d *Driver) furnish(ctx context.Context, w *wire.Attempt) (wire.Attempt, Request) {
 	whole := *w
 	whole.Broker, whole.CPUs, whole.Cgroup = d.opt.Broker, nil, ""
-	need := d.complete(ctx, driver.Need{Procs: w.Procs, Nodes: w.Spec.Nodes, Memory: w.Spec.Memory, Time: d.limit(w.Spec.Time)})
-	whole.Limit = need.Time
+	need := driver.Need{Procs: w.Procs, Nodes: w.Spec.Nodes, Memory: w.Spec.Memory, Time: d.limit(w.Spec.Time)}
+	var r Request
+	if m := &w.Spec.Manager; m.Kind == "" || m.Kind == d.manager.Kind() {
+		r = asTheScriptSays(m, d.manager.Kind(), &need)
+	}
+	r.Need = d.complete(ctx, need)
+	whole.Limit = r.Time
 	if whole.Limit == 0 {
 		whole.Limit, _ = d.limits(ctx)
 	}
-	return whole, need
+	return whole, r
+}
+
+// asTheScriptSays is what a script wants of the manager for which it was written.
+// Its processes are spread as it says if the processors can be.
+func asTheScriptSays(m *jobfile.Manager, kind string, need *driver.Need) Request {
+	var r Request
+	r.Told, _ = m.For(kind)
+	threads := max(1, m.Threads)
+	if m.Threads > 0 && need.Procs%threads == 0 {
+		r.Threads = m.Threads
+	}
+	processes := need.Procs / threads
+	if m.PerNode > 0 && need.Procs%threads == 0 && processes%m.PerNode == 0 {
+		r.PerNode = m.PerNode
+		if hosts := processes / m.PerNode; need.Nodes == 0 {
+			need.Nodes = hosts
+		} else if need.Nodes*m.PerNode != processes {
+			r.PerNode = 0
+		}
+	}
+	return r
 }
 
 // limits are those of the manager, as far as it tells.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 )
 
@@ -53,6 +54,9 @@ type Manager struct {
 }
 
 var _ batch.Manager = (*Manager)(nil)
+
+// Kind is Grid Engine.
+func (m *Manager) Kind() string { return jobfile.GridEngine }
 
 // word is what may stand for a queue or a parallel environment.
 var word = lazyregexp.New(`^[A-Za-z0-9_@.*-]{1,200}$`)

@@ -37,6 +37,7 @@ func TestOnARealGridEngine(t *testing.T) {
 	}{
 		{"TheCellIsSurveyed", surveyed},
 		{"WhatTheCellWillNeverDoIsRefused", refused},
+		{"GridEngineIsToldWhatScriptsForItSay", told},
 		{"FilesOfRequestsDoNotMeddle", requestFiles},
 		{"AJobOfSeveralProcessorsRuns", parallel},
 		{"AJobThatAnAdministratorDeletedIsLost", deleted},

@@ -58,14 +58,12 @@ func (m *Manager) request(r *batch.Request) ([]string, error) {
 	}
 	args := []string{"-terse", "-clear", "-C", "", "-b", "n", "-N", r.Name, "-wd", folder, "-o", output,
 		"-j", "y", "-S", "/bin/sh", "-r", "n", "-w", "e"}
-	if m.opt.Queue != "" {
-		args = append(args, "-q", m.opt.Queue)
-	}
+	args, pe := m.handed(args, r)
 	switch {
-	case r.Procs > 1 && m.opt.PE == "":
+	case pe == "" && r.Procs > 1:
 		return nil, fmt.Errorf("%w: a job of %d processors needs a parallel environment; the settings name none (pe)", driver.ErrRefused, r.Procs)
-	case r.Procs > 1:
-		args = append(args, "-pe", m.opt.PE, strconv.Itoa(r.Procs))
+	case pe != "":
+		args = append(args, "-pe", pe, strconv.Itoa(max(1, r.Procs)))
 	}
 	if r.Time > 0 {
 		args = append(args, "-l", fmt.Sprintf("h_rt=%d", int64((r.Time+time.Second-1)/time.Second)))
@@ -76,6 +74,30 @@ func (m *Manager) request(r *batch.Request) ([]string, error) {
 		args = append(args, "-l", fmt.Sprintf("mem_total=%dK", (r.Memory+1023)/1024))
 	}
 	return append(append(args, m.opt.Options...), r.Script), nil
+}
+
+// handed adds the words of the script and the cluster's queue, and says which
+// parallel environment the job has: the script knows best how its processes are
+// to be spread. Several queues would all be allowed, so that the script may choose
+// one only where the cluster's settings do not.
+func (m *Manager) handed(args []string, r *batch.Request) (more []string, pe string) {
+	if r.Procs > 1 {
+		pe = m.opt.PE
+	}
+	if m.opt.Queue != "" {
+		args = append(args, "-q", m.opt.Queue)
+	}
+	for _, o := range r.Told {
+		switch {
+		case o.Name == "pe":
+			pe = o.Value
+		case (o.Name == "q" || o.Name == "masterq") && m.opt.Queue != "":
+		default:
+			args = append(args, "-"+o.Name)
+			args = append(args, strings.Fields(o.Value)...) // -binding has two
+		}
+	}
+	return args, pe
 }
 
 // What is said when something went wrong on the way: nobody knows what was done.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 // Options say how a cluster's Slurm is reached.
@@ -62,31 +63,63 @@ func New(o Options) *Manager {
 	return m
 }
 
-// request are the options of sbatch that say what is needed. Those of the user's
-// settings come later, so that they prevail.
+// Kind is Slurm.
+func (m *Manager) Kind() string { return jobfile.Slurm }
+
+// request are the options of sbatch that say what is needed. Those of the
+// script come after ours and those of the cluster's settings last, so that they
+// prevail. Each is one word: no value can be taken for another option.
 func (m *Manager) request(r *batch.Request) []string {
+	threads := max(1, r.Threads)
+	tasks := max(1, r.Procs/threads)
 	args := []string{
 		"--job-name=" + r.Name,
-		"--ntasks=" + strconv.Itoa(max(1, r.Procs)),
-		"--cpus-per-task=1",
+		"--ntasks=" + strconv.Itoa(tasks),
+		"--cpus-per-task=" + strconv.Itoa(threads),
 	}
 	if r.Nodes > 0 {
 		args = append(args, "--nodes="+strconv.Itoa(r.Nodes))
-		if r.Nodes > 1 && r.Procs%r.Nodes == 0 { // evenly, also where hosts are large
-			args = append(args, "--ntasks-per-node="+strconv.Itoa(r.Procs/r.Nodes))
+		switch {
+		case r.PerNode > 0:
+			args = append(args, "--ntasks-per-node="+strconv.Itoa(r.PerNode))
+		case r.Nodes > 1 && tasks%r.Nodes == 0: // evenly, also where hosts are large
+			args = append(args, "--ntasks-per-node="+strconv.Itoa(tasks/r.Nodes))
 		}
 	}
-	if r.Memory > 0 {
+	told, each := handed(r)
+	if r.Memory > 0 && !each {
 		const mega = 1 << 20
 		args = append(args, "--mem="+strconv.FormatInt((r.Memory+mega-1)/mega, 10)+"M")
 	}
 	if r.Time > 0 {
 		args = append(args, "--time="+strconv.FormatInt(int64((r.Time+time.Minute-1)/time.Minute), 10))
 	}
+	args = append(args, told...)
 	if m.opt.Partition != "" {
 		args = append(args, "--partition="+m.opt.Partition)
 	}
 	return append(args, m.opt.Options...)
+}
+
+// handed are the words of the script. Memory of each processor is told if it is
+// what the job's memory was made of, and nobody has asked for another since.
+func handed(r *batch.Request) (words []string, memoryEach bool) {
+	for _, o := range r.Told {
+		if o.Name == "mem-per-cpu" {
+			kilos, err := strconv.ParseInt(strings.TrimSuffix(o.Value, "K"), 10, 64)
+			hosts := max(1, r.Nodes)
+			if err != nil || kilos <= 0 || r.Memory>>10 != kilos*int64((r.Procs+hosts-1)/hosts) {
+				continue
+			}
+			memoryEach = true
+		}
+		word := "--" + o.Name
+		if o.Value != "" {
+			word += "=" + o.Value
+		}
+		words = append(words, word)
+	}
+	return words, memoryEach
 }
 
 // Preface frees what runs inside a job of how the job itself was submitted: else
