@@ -169,15 +169,17 @@ func (c *Component) check() error {
 			return errors.New("files arrive before they are sent")
 		}
 	}
-	return c.Pattern.check(c)
+	return c.Pattern.Check(c.Min, c.Max)
 }
 
-func (p *Pattern) check(c *Component) error {
+// Check reports what makes a pattern, if there is one, impossible for a program
+// with so many processors at least and at most.
+func (p *Pattern) Check(least, most int) error {
 	if p == nil {
 		return nil
 	}
-	if p.Nodes < 2 || c.Min != c.Max || c.Min%p.Nodes != 0 {
-		return fmt.Errorf("a pattern of %d nodes cannot have %d to %d processors, the same number on each", p.Nodes, c.Min, c.Max)
+	if p.Nodes < 2 || least != most || least%p.Nodes != 0 {
+		return fmt.Errorf("a pattern of %d nodes cannot have %d to %d processors, the same number on each", p.Nodes, least, most)
 	}
 	for _, t := range p.Pairs {
 		if t.A < 0 || t.B < 0 || t.A >= p.Nodes || t.B >= p.Nodes || t.A == t.B || !(t.Weight > 0) {

@@ -45,8 +45,9 @@ type draft struct {
 
 	line   string // run
 	procs  span
-	nodes  int // num_nodes
-	cpus   int // resources.cpus
+	nodes  int    // num_nodes
+	cpus   int    // resources.cpus
+	talks  string // pattern
 	listed []string
 	unset  []string // variables that have a name and no value yet
 	script string   // the script that the job is, to be sent along
@@ -80,7 +81,7 @@ func (d *draft) has(field string) bool { _, ok := d.at[field]; return ok }
 // finish checks the fields in the light of each other and fills in what follows
 // from them.
 func (d *draft) finish() (*Job, error) {
-	for _, step := range []func() error{d.command, d.texts, d.size, d.hinted, d.saving, d.variables, d.retrying, d.outputFiles} {
+	for _, step := range []func() error{d.command, d.texts, d.talk, d.size, d.hinted, d.saving, d.variables, d.retrying, d.outputFiles} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -117,7 +118,7 @@ func (d *draft) texts() error {
 	}{
 		{"argv", d.Argv}, {"workdir", []string{d.Workdir}}, {"setup", []string{d.Setup}}, {"inputs", d.Inputs}, {"outputs", d.Outputs},
 		{"checkpoint.files", d.Checkpoint.Files}, {"checkpoint.restart", d.Checkpoint.Restart}, {"progress", []string{d.Progress}},
-		{"output", []string{d.Stdout}}, {"error", []string{d.Stderr}}, {"stdin", []string{d.stdin}},
+		{"output", []string{d.Stdout}}, {"error", []string{d.Stderr}}, {"stdin", []string{d.stdin}}, {"pattern", []string{d.talks}},
 	} {
 		for _, text := range list.texts {
 			if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {

@@ -35,6 +35,9 @@ type Job struct {
 	// enough. Clusters of a single host run what a script for a batch system spreads,
 	// and refuse other jobs.
 	Nodes int `json:"nodes,omitempty"`
+	// Pattern says who talks to whom in it: its hosts are chosen by how well they
+	// are connected.
+	Pattern *core.Pattern `json:"pattern,omitempty"`
 
 	Memory    int64         `json:"memory,omitempty"` // bytes on each host
 	Time      time.Duration `json:"time,omitempty"`   // killed after this much wall time; 0: never
@@ -144,6 +147,7 @@ func (j *Job) Check() error {
 		return &badinput.Error{Field: field, Value: fmt.Sprint(value), Want: want}
 	}
 	far, farErr := j.checkFar()
+	patternErr := j.Pattern.Check(j.Min, j.Max)
 	switch a := j.Array; {
 	case len(j.Argv) == 0 || j.Argv[0] == "":
 		return bad("argv", strings.Join(j.Argv, " "), "a command")
@@ -153,6 +157,8 @@ func (j *Job) Check() error {
 		return bad("num_nodes", j.Nodes, "not more hosts than processors")
 	case !a.sound():
 		return bad("array", fmt.Sprintf("%d-%d:%d %s", a.First, a.Last, a.Step, a.List), fmt.Sprintf("at most %d indices", maxArray))
+	case patternErr != nil:
+		return bad("pattern", j.Pattern.Name, patternErr.Error())
 	case j.Stdout+j.Stderr != "" && !filepath.IsAbs(j.Workdir):
 		return bad("workdir", j.Workdir, "the folder to which output files are relative")
 	case farErr != nil:

@@ -14,7 +14,6 @@ var notYet = map[string]string{
 	"rank":         "ranking clusters by an expression comes later; place chooses how they are ranked",
 	"build":        "building for each site comes later; setup runs a line before the program",
 	"components":   "jobs of several parts come later",
-	"pattern":      "choosing hosts by communication pattern comes later; see godwit select",
 	"file_mounts":  "files put elsewhere than in the work folder come later; inputs names files that are sent along",
 	"secrets":      "secrets come later; envs has variables",
 	"volumes":      "volumes come later",

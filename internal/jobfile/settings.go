@@ -70,6 +70,7 @@ func Flags() []Flag {
 		{Name: "deadline", Kind: "TIME", Help: "done by then: a time from submission such as 20m, or a moment such as 18:30", apply: applyDeadline},
 		flag("estimate", "TIME", "CPU time that it needs on the reference host; else from earlier runs", func(d *draft) *time.Duration { return &d.Estimate }, parseDuration),
 		flag("procs", "N", "processors: 4, or 2-32 to let the size be chosen", func(d *draft) *span { return &d.procs }, parseProcs),
+		flag("pattern", "PATTERN", "who talks to whom in it, for the choice of its hosts: ring, mesh:2x2, a file; see godwit select", func(d *draft) *string { return &d.talks }, parseText),
 		many("on", "on", "CLUSTER", "run only there; may be given several times", func(d *draft) *[]string { return &d.On }, parseName),
 		flag("memory", "SIZE", "memory that it needs on each host: 2 (GiB), 512M", func(d *draft) *int64 { return &d.Memory }, parseMemory),
 		flag("time", "TIME", "ended after running this long", func(d *draft) *time.Duration { return &d.Time }, parseDuration),

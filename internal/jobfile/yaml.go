@@ -100,6 +100,7 @@ func (d *draft) fields() []field {
 		set("confidence", &d.Confidence, parseConfidence),
 		set("reliability", &d.Reliability, parseReliability),
 		set("adapt", &d.Adapt, parseAdapt),
+		set("pattern", &d.talks, parseText),
 	}
 }
 

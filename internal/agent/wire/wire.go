@@ -35,6 +35,7 @@ type Attempt struct {
 	Broker string       `json:"broker"`           // path of its socket, or of the file that says where it is, see package gate
 	Nice   int          `json:"nice,omitempty"`   // set by the driver if it is 0
 	Hosts  []Host       `json:"hosts,omitempty"`  // it is spread over these, the agent on the first; nil: over this one, or those that a manager names
+	Order  []string     `json:"order,omitempty"`  // hosts of the cluster, in the order in which they suit the job's pattern; nil: any
 	MPI    MPI          `json:"mpi,omitzero"`
 
 	// Limit is the wall time after which the cluster's manager ends the attempt,

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -46,6 +47,9 @@ func (d *Driver) place(a *wire.Attempt) (part, error) {
 	case want > count(on):
 		on = d.spread(first, want, procs)
 	}
+	if ordered, ok := d.inOrder(a.Order, on); ok {
+		return ordered, nil
+	}
 	p := part{first: first, hosts: []wire.Host{{Name: d.members[first].Name, Procs: on[first]}}}
 	for i, n := range on {
 		if i != first && n > 0 {
@@ -53,6 +57,23 @@ func (d *Driver) place(a *wire.Attempt) (part, error) {
 		}
 	}
 	return p, nil
+}
+
+// inOrder is the hosts in the order that suits the program, if that names just
+// those on which its processors lie.
+func (d *Driver) inOrder(order []string, on []int) (part, bool) {
+	var p part
+	for i, name := range order {
+		m := slices.IndexFunc(d.members, func(m Member) bool { return m.Name == name })
+		if m < 0 || on[m] == 0 || slices.ContainsFunc(p.hosts, func(h wire.Host) bool { return h.Name == name }) {
+			return part{}, false
+		}
+		if i == 0 {
+			p.first = m
+		}
+		p.hosts = append(p.hosts, wire.Host{Name: name, Procs: on[m]})
+	}
+	return p, len(order) > 0 && len(order) == count(on)
 }
 
 // share is how many of the attempt's processors lie on each host. One that was

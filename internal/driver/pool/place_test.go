@@ -57,3 +57,26 @@ func TestAnAttemptIsWhereItsProcessorsAre(t *testing.T) {
 		t.Errorf("four hosts of three: %v", err)
 	}
 }
+
+func TestAnAttemptIsSpreadInTheOrderThatSuitsIt(t *testing.T) {
+	d, err := New("c", []Member{{Name: "a", Procs: 1}, {Name: "b", Procs: 1}, {Name: "c", Procs: 1}, {Name: "d", Procs: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		order []string
+		want  string
+	}{
+		{[]string{"d", "a", "b"}, "3 [{d 1} {a 1} {b 1}]"},
+		{[]string{"a", "d"}, "0 [{a 1} {b 1} {d 1}]"},
+		{[]string{"a", "d", "c"}, "0 [{a 1} {b 1} {d 1}]"},
+		{[]string{"a", "a", "d"}, "0 [{a 1} {b 1} {d 1}]"},
+		{[]string{"a", "x", "d"}, "0 [{a 1} {b 1} {d 1}]"},
+	} {
+		a := &wire.Attempt{Job: 7, Epoch: 1, Procs: 3, Held: core.ProcSet{{Lo: 0, Hi: 2}, {Lo: 3, Hi: 4}}, Spec: jobfile.Job{Nodes: 3}, Order: c.order}
+		p, err := d.place(a)
+		if got := fmt.Sprint(p.first, " ", p.hosts); err != nil || got != c.want {
+			t.Errorf("%v: %s, %v, want %s", c.order, got, err, c.want)
+		}
+	}
+}
