@@ -115,6 +115,7 @@ func (t *turn) attempt(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
 	if len(j.saved) > 0 {
 		a.Used = j.saved[0].Used
 	}
+	t.order(j, c, a)
 	a.Inputs = t.b.attemptInputs(j, c)
 	a.Elapsed = time.Duration(j.rec.Wall * float64(time.Second)) // without the time that nobody ran it
 	return a, c
