@@ -27,6 +27,10 @@ func (p *post) answer(ctx context.Context, s talk.Stream) {
 		defer cancel() // withdrawn, or answered below
 		_, _ = s.Read(make([]byte, 1))
 	}()
+	if q.Do == talk.Offer && q.Check() == nil {
+		p.offer(ctx, s, q)
+		return
+	}
 	a, err := p.do(ctx, q)
 	if err != nil {
 		a = talk.Failed(err)
@@ -95,8 +99,28 @@ func (p *post) move(ctx context.Context, q *talk.Request) (*talk.Answer, error) 
 		m, err := p.files.Bring(ctx, q.Tree)
 		a.Moved = &m
 		return a, err
+	case talk.Take:
+		m, err := p.files.Take(ctx, *q.Offer)
+		a.Moved = &m
+		return a, err
 	}
 	return nil, errors.ErrUnsupported
+}
+
+// offer offers something to another site until the broker has enough of it.
+func (p *post) offer(ctx context.Context, s talk.Stream, q *talk.Request) {
+	o, err := p.files.Offer(ctx, driver.Wanted{Path: q.Path, Tree: q.Tree})
+	if err != nil {
+		_ = talk.Send(s, talk.Failed(err)) // else the broker has gone
+		return
+	}
+	if talk.Send(s, &talk.Answer{Offer: &o.Offer}) == nil {
+		select {
+		case <-ctx.Done():
+		case <-o.Over():
+		}
+	}
+	p.log(o.Close())
 }
 
 // filesAt moves files between here and the depot of the broker, which is reached

@@ -3,7 +3,9 @@ package outpost
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -308,5 +310,45 @@ func FuzzParseMemory(f *testing.F) {
 	})
 	if text, err := os.ReadFile("/proc/meminfo"); err != nil || parseMemory(string(bytes.ToValidUTF8(text, nil))) < 1<<20 {
 		f.Error("this machine has no memory")
+	}
+}
+
+func TestOneOutpostOffersWhatAnotherTakes(t *testing.T) {
+	homes := [2]string{t.TempDir(), t.TempDir()}
+	var posts [2]*broker
+	for i := range posts {
+		posts[i] = visit(t, homes[i])
+		if w := posts[i].greet(hello("local", "")); w.Error != "" {
+			t.Fatal(w.Error)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(homes[0], "x"), bytes.Repeat([]byte("content"), 100_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := posts[0].link.Hold(t.Context(), &talk.Request{Do: talk.Offer, Path: "none"}); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	a, release, err := posts[0].link.Hold(t.Context(), &talk.Request{Do: talk.Offer, Path: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := posts[1].link.Ask(t.Context(), &talk.Request{Do: talk.Take, Offer: a.Offer}, nil)
+	if err != nil || got.Err() != nil || got.Moved.Tree != a.Offer.Tree || got.Moved.Sent == 0 {
+		t.Errorf("%+v %v", got, err)
+	}
+	release()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		c, err := a.Offer.At.Dial(t.Context())
+		if err != nil {
+			break // nobody listens any more
+		}
+		_ = c.Close()
+		if time.Now().After(end) {
+			t.Fatal("it still listens")
+		}
+	}
+	a.Offer.Tree = strings.Repeat("0a", 32) // which nobody has, from where nobody is
+	if got, _, err := posts[1].link.Ask(t.Context(), &talk.Request{Do: talk.Take, Offer: a.Offer}, nil); err != nil || !errors.Is(got.Err(), driver.ErrUnreached) {
+		t.Errorf("%+v %v", got, err)
 	}
 }

@@ -2,12 +2,13 @@ package remote
 
 import (
 	"context"
+	"errors"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
 )
 
-var _ driver.Stager = (*Driver)(nil)
+var _ driver.Peer = (*Driver)(nil)
 
 // Stat looks at a file over there.
 func (d *Driver) Stat(ctx context.Context, path string) (driver.File, error) {
@@ -26,6 +27,29 @@ func (d *Driver) Push(ctx context.Context, path string) (driver.Moved, error) {
 // Bring has a tree of that depot kept over there.
 func (d *Driver) Bring(ctx context.Context, tree string) (driver.Moved, error) {
 	return d.move(ctx, &talk.Request{Do: talk.Bring, Tree: tree})
+}
+
+// Offer has something from there offered to another site.
+func (d *Driver) Offer(ctx context.Context, w driver.Wanted) (driver.Offer, func(), error) {
+	s, why, _ := d.now()
+	if s == nil {
+		return driver.Offer{}, nil, d.away(errors.Join(why, errors.New("not connected")))
+	}
+	a, release, err := s.link.Hold(ctx, &talk.Request{Do: talk.Offer, Path: w.Path, Tree: w.Tree})
+	switch {
+	case err == nil && a.Offer != nil:
+		return *a.Offer, release, nil
+	case err == nil:
+		release()
+	case ctx.Err() == nil && s.link.Ended():
+		err = d.away(err)
+	}
+	return driver.Offer{}, nil, orNothing(err)
+}
+
+// Take has fetched over there what another site offers.
+func (d *Driver) Take(ctx context.Context, o driver.Offer) (driver.Moved, error) {
+	return d.move(ctx, &talk.Request{Do: talk.Take, Offer: &o})
 }
 
 func (d *Driver) move(ctx context.Context, q *talk.Request) (driver.Moved, error) {

@@ -134,6 +134,9 @@ func (l *Link) Accept() (Stream, error) {
 // Done is closed when the link is dead, or was closed.
 func (l *Link) Done() <-chan struct{} { return l.mux.CloseChan() }
 
+// Ended says whether it is.
+func (l *Link) Ended() bool { return l.mux.IsClosed() }
+
 // Close ends the link and all its streams.
 func (l *Link) Close() error { return l.mux.Close() }
 
@@ -205,12 +208,38 @@ func (l *Link) Ask(ctx context.Context, q *Request, before func() error) (a *Ans
 			return nil, false, err
 		}
 	}
-	a = new(Answer)
-	if err = Send(s, q); err == nil {
+	a, err = exchange(ctx, s, q)
+	return a, true, err
+}
+
+// Hold asks for something that stands until release is called, or the link ends.
+func (l *Link) Hold(ctx context.Context, q *Request) (a *Answer, release func(), err error) {
+	s, err := l.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = s.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	release = func() { _ = s.Close() }
+	if a, err = exchange(ctx, s, q); err == nil {
+		err = a.Err()
+	}
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return a, release, nil
+}
+
+// exchange sends a request and waits for the answer.
+func exchange(ctx context.Context, s Stream, q *Request) (*Answer, error) {
+	a := new(Answer)
+	err := Send(s, q)
+	if err == nil {
 		err = Receive(s, a)
 	}
 	if ctx.Err() != nil && err != nil {
 		err = ctx.Err()
 	}
-	return a, true, err
+	return a, err
 }

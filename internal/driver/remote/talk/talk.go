@@ -79,6 +79,8 @@ const (
 	Stat    = "stat"  // what a file is
 	Push    = "push"  // into the broker's depot
 	Bring   = "bring" // from there
+	Offer   = "offer" // to another site; stands until the stream is closed
+	Take    = "take"  // what another site offers
 )
 
 // Request is one question. Whoever closes its stream before the answer came
@@ -88,8 +90,9 @@ type Request struct {
 	Attempt *wire.Attempt `json:"attempt,omitempty"` // start
 	ID      driver.ID     `json:"id,omitzero"`       // release, why
 	Need    *driver.Need  `json:"need,omitempty"`    // wait
-	Path    string        `json:"path,omitempty"`    // stat, push
-	Tree    string        `json:"tree,omitempty"`    // bring
+	Path    string        `json:"path,omitempty"`    // stat, push, offer
+	Tree    string        `json:"tree,omitempty"`    // bring; offer, of what is kept
+	Offer   *driver.Offer `json:"offer,omitempty"`   // take
 }
 
 // Check says what is missing in a request.
@@ -106,6 +109,14 @@ func (r *Request) Check() error {
 	case Stat, Push:
 		if r.Path == "" {
 			return errors.New("no file is named")
+		}
+	case Offer:
+		if (r.Path == "") == (r.Tree == "") {
+			return errors.New("neither a file nor a tree is named, or both")
+		}
+	case Take:
+		if r.Offer == nil {
+			return errors.New("take without an offer")
 		}
 	case Release, Find, Load, Survey, Why, Bring:
 	default:
@@ -126,6 +137,7 @@ type Answer struct {
 	Why    string         `json:"why,omitempty"`
 	File   *driver.File   `json:"file,omitempty"`
 	Moved  *driver.Moved  `json:"moved,omitempty"`
+	Offer  *driver.Offer  `json:"offer,omitempty"`
 }
 
 // classes are the errors that keep their meaning on the way, by name.
@@ -134,7 +146,7 @@ var classes = [...]struct {
 	err  error
 }{
 	{"away", driver.ErrAway}, {"refused", driver.ErrRefused}, {"unsupported", errors.ErrUnsupported},
-	{"missing", fs.ErrNotExist}, {"denied", fs.ErrPermission}, {"invalid", fs.ErrInvalid},
+	{"unreached", driver.ErrUnreached}, {"missing", fs.ErrNotExist}, {"denied", fs.ErrPermission}, {"invalid", fs.ErrInvalid},
 }
 
 // Failed makes an answer of an error.

@@ -19,6 +19,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/gate"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -122,7 +123,7 @@ func TestALinkWhoseOtherEndIsSilentEnds(t *testing.T) {
 }
 
 func TestErrorsKeepTheirMeaning(t *testing.T) {
-	for _, kind := range []error{driver.ErrAway, driver.ErrRefused, errors.ErrUnsupported, nil} {
+	for _, kind := range []error{driver.ErrAway, driver.ErrRefused, driver.ErrUnreached, errors.ErrUnsupported, nil} {
 		err := errors.New("no")
 		if kind != nil {
 			err = fmt.Errorf("it says: %w", kind)
@@ -187,6 +188,8 @@ func FuzzRequest(f *testing.F) {
 	add(&Request{Do: Wait, Need: &driver.Need{Procs: 3}})
 	add(&Hello{Protocol: Protocol, Owner: "me", Settings: driver.Settings{Cluster: "leeds", Kind: "local"}})
 	add(Failed(driver.ErrAway))
+	add(&Request{Do: Offer, Path: "/data/x"})
+	add(&Request{Do: Take, Offer: &driver.Offer{Tree: "00", At: gate.Rendezvous{Addresses: []string{"[::1]:7"}, Certificate: "00", Token: "00"}}})
 	add(&Answer{Survey: &driver.Survey{Hosts: []driver.Host{{Name: "a", Procs: 2}}}})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var q Request
