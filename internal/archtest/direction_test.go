@@ -9,7 +9,7 @@ import (
 // leaves are the pure algorithms: they know the vocabulary and the world, not
 // who asks.
 var leaves = []string{
-	"internal/predict", "internal/contract", "internal/weather/forecast",
+	"internal/predict", "internal/contract", "internal/weather/forecast", "internal/weather/plan",
 	"internal/nodesel", "internal/redist", "internal/perfmodel",
 }
 
