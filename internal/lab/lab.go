@@ -72,6 +72,8 @@ type Host struct {
 	Cut     bool    // from the network
 	Load    int     // busy loops that were put onto it
 	Frozen  bool
+	// Pairs limits what it sends to single hosts, in Mbit/s; 0: not limited.
+	Pairs map[string]float64 `json:",omitempty"`
 
 	lab *Lab
 }
@@ -205,7 +207,7 @@ func (l *Lab) adopt(now *Lab) {
 	l.Switch = now.Switch
 	for h := range l.hosts {
 		if n, err := now.Host(h.Name); err == nil {
-			h.CPUs, h.Mbps, h.Init, h.Cut, h.Load, h.Frozen = n.CPUs, n.Mbps, n.Init, n.Cut, n.Load, n.Frozen
+			h.CPUs, h.Mbps, h.Init, h.Cut, h.Load, h.Frozen, h.Pairs = n.CPUs, n.Mbps, n.Init, n.Cut, n.Load, n.Frozen, n.Pairs
 		}
 	}
 	for _, s := range l.sites() {

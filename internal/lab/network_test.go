@@ -88,6 +88,16 @@ func TestLinksAreAsPlanned(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, "Mbit/s after a change", 40, func() float64 { return goodput(t, n1, n2, 5) })
+	for _, mbps := range []float64{80, 25} { // set, then changed
+		if err := l.SetPair(ctx, "north2", "south1", mbps); err != nil {
+			t.Fatal(err)
+		}
+		near(t, "Mbit/s of a pair", mbps, func() float64 { return goodput(t, n2, s1, 5) })
+	}
+	near(t, "Mbit/s to the head beside a pair", 100, func() float64 { return goodput(t, n2, l.Head, 12) })
+	if err := l.SetPair(ctx, "north2", "south1", 0); err != nil {
+		t.Fatal(err)
+	}
 	if err := l.SetWAN(ctx, "south", Link{Mbps: 20, Delay: 35 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}

@@ -158,7 +158,11 @@ func (w *wires) attach(port, bridge string, on bool) error {
 
 // shapeHost sets the rate of a host's link, in both directions.
 func (w *wires) shapeHost(in *netlink.Handle, h *Host) error {
-	return errors.Join(shape(in, "eth0", h.Mbps), shape(w.sw, "h"+strconv.Itoa(h.Index), h.Mbps))
+	out := shape(w.sw, "h"+strconv.Itoa(h.Index), h.Mbps)
+	if len(h.Pairs) > 0 {
+		return errors.Join(out, w.shapePairs(in, h))
+	}
+	return errors.Join(out, shape(in, "eth0", h.Mbps))
 }
 
 // queueFor is how much a link's queue holds.
@@ -176,14 +180,18 @@ func shape(on *netlink.Handle, name string, mbps float64) error {
 		_ = on.QdiscDel(&netlink.Tbf{QdiscAttrs: attrs})
 		return nil
 	}
-	rate := mbps * 1e6 / 8
-	burst := max(uint32(rate*0.002), 5000)
-	limit := burst + max(uint32(rate*queueFor.Seconds()), 32<<10)
-	q := &netlink.Tbf{QdiscAttrs: attrs, Rate: uint64(rate), Limit: limit, Buffer: netlink.Xmittime(uint64(rate), burst)}
-	if err := on.QdiscReplace(q); err != nil {
+	if err := on.QdiscReplace(limited(attrs, mbps)); err != nil {
 		return fmt.Errorf("setting the rate of %s: %w", name, err)
 	}
 	return nil
+}
+
+// limited is a queue that sends at a rate.
+func limited(attrs netlink.QdiscAttrs, mbps float64) *netlink.Tbf {
+	rate := mbps * 1e6 / 8
+	burst := max(uint32(rate*0.002), 5000)
+	limit := burst + max(uint32(rate*queueFor.Seconds()), 32<<10)
+	return &netlink.Tbf{QdiscAttrs: attrs, Rate: uint64(rate), Limit: limit, Buffer: netlink.Xmittime(uint64(rate), burst)}
 }
 
 // join connects a site to the others, anew if it was before. Whoever is delayed
