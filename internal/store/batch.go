@@ -1,6 +1,9 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // NextSend is the number of the next command after those in the batch, if it
 // was next before.
@@ -14,7 +17,7 @@ func (b *Batch) NextSend(next uint64) uint64 {
 // Empty reports whether there is nothing in the batch.
 func (b *Batch) Empty() bool {
 	return len(b.Events)+len(b.Send)+len(b.Sent)+len(b.Jobs)+len(b.Entries)+len(b.Checkpoints)+len(b.Forget)+
-		len(b.Runs)+len(b.Transfers)+len(b.Quotes)+len(b.Settings) == 0
+		len(b.Runs)+len(b.Transfers)+len(b.Quotes)+len(b.Settings)+len(b.Weather) == 0 && b.Thin == nil
 }
 
 // Check says what makes a batch impossible to store when these are the numbers
@@ -34,6 +37,14 @@ func (b *Batch) Check(nextEvent, nextSend uint64) error {
 		if j := &b.Jobs[i]; j.ID <= 0 || j.Unique == "" {
 			return fmt.Errorf("a job has number %d and unique id %q", j.ID, j.Unique)
 		}
+	}
+	for i := range b.Weather {
+		if r := &b.Weather[i]; math.IsNaN(r.Value) || math.IsInf(r.Value, 0) {
+			return fmt.Errorf("a reading of %s is %v", r.What, r.Value)
+		}
+	}
+	if b.Thin != nil && b.Thin.Step <= 0 {
+		return fmt.Errorf("readings cannot be thinned to one in %v", b.Thin.Step)
 	}
 	return nil
 }

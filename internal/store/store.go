@@ -49,6 +49,8 @@ type Store interface {
 	Runs(ctx context.Context, f Past) ([]history.Run, error)
 	Transfers(ctx context.Context, f Past) ([]history.Transfer, error)
 	Quotes(ctx context.Context, f Past) ([]history.Quote, error)
+	// Weather lists readings, by series, oldest first.
+	Weather(ctx context.Context, f Series) ([]Reading, error)
 
 	Close() error
 }
@@ -73,6 +75,9 @@ type Batch struct {
 	Transfers []history.Transfer
 	Quotes    []history.Quote   // in place of one of the same name
 	Settings  map[string]string // "" removes
+
+	Weather []Reading // in place of one of the same series and moment
+	Thin    *Thin     // then
 }
 
 // Outbound is a command in the outbox.

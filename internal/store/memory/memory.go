@@ -38,6 +38,7 @@ type Disk struct {
 	transfers []history.Transfer
 	quotes    map[quoteID]history.Quote
 	settings  map[string]string
+	weather   map[readingID]float64
 }
 
 type attempt struct {
@@ -55,7 +56,7 @@ type quoteID struct {
 func NewDisk() *Disk {
 	return &Disk{first: 1, nextSend: 1, nextJob: 1, jobs: map[core.JobID]store.Job{}, entries: map[core.JobID][]wire.Entry{},
 		saved: map[store.CheckpointID]wire.Saved{}, runs: map[attempt]history.Run{},
-		quotes: map[quoteID]history.Quote{}, settings: map[string]string{}}
+		quotes: map[quoteID]history.Quote{}, settings: map[string]string{}, weather: map[readingID]float64{}}
 }
 
 // Store is a store in memory.
@@ -219,6 +220,7 @@ func (d *Disk) put(b *store.Batch, jobs []store.Job) {
 	for name, value := range b.Settings {
 		d.settings[name] = value
 	}
+	d.putWeather(b)
 }
 
 // next is the number of the next event.

@@ -15,6 +15,7 @@ import (
 type statements struct {
 	event, send, sent, job, jobKeep, entry, checkpoint, forget *sql.Stmt
 	run, transfer, quote, setting, unset                       *sql.Stmt
+	reading, thin, drop                                        *sql.Stmt
 }
 
 // texts pairs each statement with its text.
@@ -38,6 +39,10 @@ func (t *statements) texts() map[**sql.Stmt]string {
 			ON CONFLICT DO UPDATE SET program = excluded.program, body = excluded.body`,
 		&t.setting: "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
 		&t.unset:   "DELETE FROM settings WHERE name = ?",
+		&t.reading: "INSERT INTO weather (what, origin, target, at, value) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+		&t.thin: `DELETE FROM weather WHERE at < ?1 AND EXISTS (SELECT 1 FROM weather AS w WHERE w.what = weather.what AND w.origin = weather.origin
+			AND w.target = weather.target AND w.at >= weather.at / ?2 * ?2 AND w.at < weather.at)`,
+		&t.drop: "DELETE FROM weather WHERE at < ?",
 	}
 }
 
@@ -139,6 +144,9 @@ func (s *Store) put(ctx context.Context, b *store.Batch) error {
 		return err
 	}
 	if err := s.putHistory(ctx, b); err != nil {
+		return err
+	}
+	if err := s.putWeather(ctx, b); err != nil {
 		return err
 	}
 	return s.putSettings(ctx, b.Settings)

@@ -132,7 +132,9 @@ func TestAStoreOfANewerVersionIsNotTouched(t *testing.T) {
 	if _, err := Open(t.Context(), path); !errors.Is(err, store.ErrNewer) || !strings.Contains(err.Error(), "99") {
 		t.Errorf("the error is %v", err)
 	}
-	raw(t, path, "PRAGMA user_version = 1")
+	list, err := steps(migrations)
+	must(t, err)
+	raw(t, path, fmt.Sprintf("PRAGMA user_version = %d", len(list)))
 	must(t, opened(t, path).Close())
 }
 

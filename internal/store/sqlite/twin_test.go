@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -51,6 +52,12 @@ func drawn(t *rapid.T, next uint64) *store.Batch {
 		b.Checkpoints = append(b.Checkpoints, store.Checkpoint{Job: id, Saved: wire.Saved{N: small("n"), Image: word("image"), Work: word("work")}})
 		b.Forget = append(b.Forget, store.CheckpointID{Job: core.JobID(small("job")), N: small("n")})
 		b.Settings[word("setting")] = word("value")
+	}
+	for range small("weather") {
+		b.Weather = append(b.Weather, store.Reading{What: word("what"), From: word("from"), To: word("to"), At: core.Time(rapid.IntRange(0, 40).Draw(t, "at")), Value: float64(small("value"))})
+	}
+	if n := small("thin"); n > 3 {
+		b.Thin = &store.Thin{Before: core.Time(10 * n), Step: time.Duration(small("step")), Drop: core.Time(small("drop"))}
 	}
 	for range small("history") {
 		id, at := core.JobID(small("job")), core.Time(small("at"))
@@ -103,6 +110,10 @@ func answers(t *rapid.T, s store.Store, p store.Past, f store.Filter) string {
 	add(transfers, err)
 	quotes, err := s.Quotes(ctx, p)
 	add(quotes, err)
+	for _, series := range []store.Series{{}, {What: "a", Newest: 2}, {From: "ab", Since: p.Since}, {To: "a'b", Newest: p.Limit, Since: p.Since}} {
+		readings, err := s.Weather(ctx, series)
+		add(readings, err)
+	}
 	text, err := json.Marshal(all)
 	if err != nil {
 		t.Fatal(err)

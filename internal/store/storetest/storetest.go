@@ -54,6 +54,7 @@ func Run(t *testing.T, place func(t *testing.T) Place) {
 		"trees that are needed are told":                         roots,
 		"history is listed newest first and by what it is about": past,
 		"settings are kept and removed":                          settings,
+		"readings are listed by series, and thinned":             weather,
 		"a closed store says so":                                 closed,
 		"a second opener is told that somebody has it":           secondOpener,
 		"questions are answered while batches are being written": beside,
@@ -171,6 +172,7 @@ func full() *store.Batch {
 		Transfers:   []history.Transfer{{At: 3, Job: 1, What: history.Save, From: "uh", Program: "qr", Bytes: 10, Sent: 5, Seconds: 0.5}},
 		Quotes:      []history.Quote{{At: 2, Job: 1, Cluster: "uh", Kind: "quote", Program: "qr", Finish: []float64{1, 2}, Chance: 0.9}},
 		Settings:    map[string]string{"colour": "grün"},
+		Weather:     []store.Reading{{What: "mbps", From: "a", To: "b", At: 7, Value: 94.5}},
 	}
 }
 
@@ -198,6 +200,7 @@ func (f *fixture) hasAllOf(b *store.Batch) {
 	f.same("entries", get[[]wire.Entry](f)(f.s.Explain(f.ctx, 1)), []wire.Entry{b.Entries[0].Entry, b.Entries[1].Entry})
 	f.same("checkpoints", get[[]wire.Saved](f)(f.s.Checkpoints(f.ctx, 1)), []wire.Saved{b.Checkpoints[0].Saved})
 	f.same("runs", get[[]history.Run](f)(f.s.Runs(f.ctx, store.Past{})), b.Runs)
+	f.same("weather", get[[]store.Reading](f)(f.s.Weather(f.ctx, store.Series{})), b.Weather)
 	f.same("transfers", get[[]history.Transfer](f)(f.s.Transfers(f.ctx, store.Past{})), b.Transfers)
 	f.same("quotes", get[[]history.Quote](f)(f.s.Quotes(f.ctx, store.Past{})), b.Quotes)
 	f.same("setting", get[string](f)(f.s.Setting(f.ctx, "colour")), "grün")
