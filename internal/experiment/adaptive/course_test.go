@@ -15,6 +15,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/api"
 	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -102,22 +103,6 @@ func TestDeadlinesAreThreeDeviationsAboveTheMeanAndNeverTooClose(t *testing.T) {
 	}
 }
 
-func TestMeansHaveTheirConfidence(t *testing.T) {
-	s := spreadOf([]float64{1, 2, 3})
-	if s.Mean != 2 || s.Sd != 1 || math.Abs(s.half()-4.303/math.Sqrt(3)) > 1e-9 {
-		t.Errorf("%+v ± %.3f", s, s.half())
-	}
-	if one := spreadOf([]float64{5}); one.Mean != 5 || one.Sd != 0 || !math.IsInf(one.half(), 1) {
-		t.Errorf("%+v ± %.3f", one, one.half())
-	}
-	if !math.IsNaN(median(nil)) || median([]float64{3, 1, 2}) != 2 || median([]float64{4, 1, 2, 3}) != 2.5 {
-		t.Error("a median is wrong")
-	}
-	if many := spreadOf(make([]float64, 100)); many.half() != 0 {
-		t.Errorf("± %.3f", many.half())
-	}
-}
-
 func TestTheSimulatedCalibrationIsRead(t *testing.T) {
 	list := readCalibration(simulated)
 	if len(list) != 30 {
@@ -135,7 +120,7 @@ func TestTheSimulatedCalibrationIsRead(t *testing.T) {
 
 // good is results of which everything holds.
 func good() *Results {
-	r := &Results{Plan: DefaultPlan(), Machine: Machine{Model: "a CPU", CPUs: 2, At: noon}}
+	r := &Results{Plan: DefaultPlan(), Machine: measured.Machine{Model: "a CPU", CPUs: 2, At: noon}}
 	tr := Trial{Name: "burn", Like: "π", Argv: []string{"/x/burn", "45"}}
 	for range 3 {
 		tr.Alone = append(tr.Alone, predicts("burn, alone", 45, 0, 0.02))

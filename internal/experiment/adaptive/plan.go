@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
@@ -72,7 +73,7 @@ type Trial struct {
 // Results is everything that was measured.
 type Results struct {
 	Plan    Plan
-	Machine Machine
+	Machine measured.Machine
 	Trials  []Trial
 	Costs   []Cost
 }
@@ -90,7 +91,7 @@ func (p *Plan) Measure(ctx context.Context) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Results{Plan: *p, Machine: thisMachine(clock.Real())}
+	r := &Results{Plan: *p, Machine: measured.ThisMachine(clock.Real())}
 	if p.does('a') || p.does('b') || p.does('c') {
 		for _, prog := range programs {
 			t, err := p.try(ctx, prog, home)
@@ -105,7 +106,7 @@ func (p *Plan) Measure(ctx context.Context) (*Results, error) {
 			return nil, err
 		}
 	}
-	r.Machine.LoadAfter = loadAverage()
+	r.Machine.LoadAfter = measured.LoadAverage()
 	return r, nil
 }
 
@@ -207,14 +208,14 @@ func (t *Trial) due(least float64) {
 }
 
 // alone is how long the undisturbed runs took.
-func (t *Trial) alone() spread { return tookOf(t.Alone) }
+func (t *Trial) alone() measured.Spread { return tookOf(t.Alone) }
 
-func tookOf(list []*Course) spread {
+func tookOf(list []*Course) measured.Spread {
 	var took []float64
 	for _, c := range list {
 		took = append(took, c.Took())
 	}
-	return spreadOf(took)
+	return measured.Of(took)
 }
 
 // met counts the runs that ended in time.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 	"github.com/godwit-hpc/godwit/internal/outfile"
 	"github.com/godwit-hpc/godwit/internal/plot"
 )
@@ -128,7 +129,7 @@ func (r *Results) writeHead(b *strings.Builder) {
 	fmt.Fprintf(b, head, r.Plan.Others.N, Home, Away, r.Plan.Length.Seconds(), r.Plan.File, m.At.Format("2 January 2006"), m.CPUs, m.Model, m.Kernel, who,
 		"everything in `/tmp` on its disk", m.LoadBefore, m.LoadAfter)
 	if free := r.free(); len(free) > 0 {
-		fmt.Fprintf(b, "Before the runs of (a) to (c) a newcomer would have got %.0f %% of the processor of the fuller\ncluster in the median, %.0f %% at least.", 100*median(free), 100*slices.Min(free))
+		fmt.Fprintf(b, "Before the runs of (a) to (c) a newcomer would have got %.0f %% of the processor of the fuller\ncluster in the median, %.0f %% at least.", 100*measured.Median(free), 100*slices.Min(free))
 		if slices.Min(free) < idle {
 			b.WriteString(" **The machine was busy with other work**: what\nfollows is what comes out under such a load, not what the service can do at best.")
 		}
@@ -182,18 +183,18 @@ func (r *Results) writeAlone(b *strings.Builder) {
 		s := t.alone()
 		held, all := bandsOf(t.Alone)
 		fmt.Fprintf(b, "| %s | %s | %s | %.0f %% | %.1f ± %.2f s | %.1f ± %.2f s | %s | %s |\n", command(t.Argv), t.Like, from,
-			100*cpu.Mean/s.Mean, cpu.Mean, cpu.Sd, s.Mean, s.Sd, percent(median(errorsOf(t.Alone))), ratio(held, all))
+			100*cpu.Mean/s.Mean, cpu.Mean, cpu.Sd, s.Mean, s.Sd, percent(measured.Median(errorsOf(t.Alone))), ratio(held, all))
 	}
 	b.WriteString("\nMean ± standard deviation. The error is that of the remaining time, as a part of it, from\none third of the run on and before its last twentieth; bands are counted from one tenth on.\n")
 }
 
 // cpu is the CPU time of the undisturbed runs.
-func (t *Trial) cpu() spread {
+func (t *Trial) cpu() measured.Spread {
 	var list []float64
 	for _, c := range t.Alone {
 		list = append(list, c.Final.CPUS)
 	}
-	return spreadOf(list)
+	return measured.Of(list)
 }
 
 // command is a command without folders, as code.
@@ -247,7 +248,7 @@ func (r *Results) writeTrial(b *strings.Builder, t *Trial) {
 		s := tookOf(list)
 		return fmt.Sprintf("%.1f ± %.1f s", s.Mean, s.Sd)
 	}
-	waits := spreadOf(reactions(t.With))
+	waits := measured.Of(reactions(t.With))
 	after := "–"
 	if waits.N > 0 {
 		after = fmt.Sprintf("%.1f s", waits.Mean)

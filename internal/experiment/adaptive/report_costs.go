@@ -3,6 +3,8 @@ package adaptive
 import (
 	"fmt"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 )
 
 func (r *Results) writeOverhead(b *strings.Builder) {
@@ -11,17 +13,17 @@ func (r *Results) writeOverhead(b *strings.Builder) {
 	b.WriteString("\n![Completion times and CPU time of the agent by interval](" + folder + "/overhead.svg)\n")
 	b.WriteString("\n| | completion | against plain | until it starts | CPU time of the agent | share while watching |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, k := range r.kinds() {
-		wall := spreadOf(r.each(k, func(c Cost) float64 { return c.Wall }))
+		wall := measured.Of(r.each(k, func(c Cost) float64 { return c.Wall }))
 		if k.every == 0 {
 			fmt.Fprintf(b, "| %s | %.2f ± %.2f s | – | – | – | – |\n", k, wall.Mean, wall.Sd)
 			continue
 		}
 		s := r.against(k)
-		start := spreadOf(r.each(k, func(c Cost) float64 { return c.Start }))
-		agent := spreadOf(r.each(k, func(c Cost) float64 { return c.Agent }))
-		watch := spreadOf(r.each(k, func(c Cost) float64 { return c.Watch }))
+		start := measured.Of(r.each(k, func(c Cost) float64 { return c.Start }))
+		agent := measured.Of(r.each(k, func(c Cost) float64 { return c.Agent }))
+		watch := measured.Of(r.each(k, func(c Cost) float64 { return c.Watch }))
 		fmt.Fprintf(b, "| %s | %.2f ± %.2f s | %+.2f ± %.2f %% | %.0f ms | %.0f ms | %.4f ± %.4f %% |\n", k, wall.Mean, wall.Sd,
-			100*(s.Mean-1), 100*s.half(), 1000*start.Mean, 1000*agent.Mean, 100*watch.Mean, 100*watch.half())
+			100*(s.Mean-1), 100*s.Half(), 1000*start.Mean, 1000*agent.Mean, 100*watch.Mean, 100*watch.Half())
 	}
 	fmt.Fprintf(b, "\nThe paper: within ±%.0f %% from 2 s to 120 s, and no trend.\n", 100*paperNoise)
 }

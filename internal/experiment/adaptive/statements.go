@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 )
 
 // Verdict is something that the paper says, or that must hold, with what we saw.
@@ -63,7 +65,7 @@ func (r *Results) accurate(f *findings) {
 	for i := range r.Trials {
 		t := &r.Trials[i]
 		if errs := errorsOf(t.Alone); len(errs) > 0 {
-			m := median(errs)
+			m := measured.Median(errs)
 			f.add(m < mostError, "%s %.1f %%", t.Name, 100*m)
 		}
 	}
@@ -156,7 +158,7 @@ func (r *Results) noise(f *findings) {
 	for _, k := range r.kinds() {
 		if k.every > 0 && !k.sandbox {
 			s := r.against(k)
-			f.add(s.Mean > 1-paperNoise && s.Mean < 1+paperNoise, "%s %+.2f ± %.2f %%", k, 100*(s.Mean-1), 100*s.half())
+			f.add(s.Mean > 1-paperNoise && s.Mean < 1+paperNoise, "%s %+.2f ± %.2f %%", k, 100*(s.Mean-1), 100*s.Half())
 		}
 	}
 }
@@ -164,7 +166,7 @@ func (r *Results) noise(f *findings) {
 func (r *Results) watching(f *findings) {
 	for _, k := range r.kinds() {
 		if k.every == 2*time.Second && !k.sandbox {
-			s := spreadOf(r.each(k, func(c Cost) float64 { return c.Watch }))
+			s := measured.Of(r.each(k, func(c Cost) float64 { return c.Watch }))
 			f.add(s.Mean < mostWatching, "%.4f %%", 100*s.Mean)
 		}
 	}
@@ -241,7 +243,7 @@ func (r *Results) each(k kind, of func(Cost) float64) []float64 {
 
 // against is the completion times of a kind as parts of the plain one of the
 // same round.
-func (r *Results) against(k kind) spread {
+func (r *Results) against(k kind) measured.Spread {
 	plain := map[int]float64{}
 	for _, c := range r.Costs {
 		if c.Every == 0 {
@@ -254,5 +256,5 @@ func (r *Results) against(k kind) spread {
 			ratios = append(ratios, c.Wall/plain[c.Round])
 		}
 	}
-	return spreadOf(ratios)
+	return measured.Of(ratios)
 }

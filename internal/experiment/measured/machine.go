@@ -1,4 +1,4 @@
-package adaptive
+package measured
 
 import (
 	"os"
@@ -22,8 +22,9 @@ type Machine struct {
 	LoadBefore, LoadAfter string // load averages of 1, 5 and 15 minutes
 }
 
-func thisMachine(now clock.Clock) Machine {
-	m := Machine{Model: "unknown processor", Kernel: runtime.GOOS, Root: os.Geteuid() == 0, At: now().UTC(), LoadBefore: loadAverage()}
+// ThisMachine is the one we run on.
+func ThisMachine(now clock.Clock) Machine {
+	m := Machine{Model: "unknown processor", Kernel: runtime.GOOS, Root: os.Geteuid() == 0, At: now().UTC(), LoadBefore: LoadAverage()}
 	if cpus, err := local.UsableCPUs(); err == nil {
 		m.CPUs = len(cpus)
 	}
@@ -40,7 +41,8 @@ func thisMachine(now clock.Clock) Machine {
 	return m
 }
 
-func loadAverage() string {
+// LoadAverage is that of the last 1, 5 and 15 minutes.
+func LoadAverage() string {
 	data, err := os.ReadFile("/proc/loadavg")
 	f := strings.Fields(string(data))
 	if err != nil || len(f) < 3 {

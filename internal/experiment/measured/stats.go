@@ -1,18 +1,21 @@
-package adaptive
+// Package measured is what experiments on real machines have in common: means with
+// the intervals in which they lie, and what machine it was.
+package measured
 
 import (
 	"math"
 	"slices"
 )
 
-// spread is the mean and the standard deviation of measurements.
-type spread struct {
+// Spread is the mean and the standard deviation of measurements.
+type Spread struct {
 	N        int
 	Mean, Sd float64
 }
 
-func spreadOf(x []float64) spread {
-	s := spread{N: len(x)}
+// Of is the spread of a list.
+func Of(x []float64) Spread {
+	s := Spread{N: len(x)}
 	for _, v := range x {
 		s.Mean += v / float64(len(x))
 	}
@@ -31,9 +34,9 @@ func spreadOf(x []float64) spread {
 // by degrees of freedom from 1 on.
 var student95 = [...]float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131}
 
-// half is half the width of the 95 % confidence interval of the mean; infinite
+// Half is half the width of the 95 % confidence interval of the mean; infinite
 // for fewer than two measurements.
-func (s spread) half() float64 {
+func (s Spread) Half() float64 {
 	if s.N < 2 {
 		return math.Inf(1)
 	}
@@ -44,8 +47,8 @@ func (s spread) half() float64 {
 	return t * s.Sd / math.Sqrt(float64(s.N))
 }
 
-// median is the middle of the measurements; NaN if there are none.
-func median(x []float64) float64 {
+// Median is the middle of the measurements; NaN if there are none.
+func Median(x []float64) float64 {
 	if len(x) == 0 {
 		return math.NaN()
 	}
