@@ -86,7 +86,7 @@ func (p *preparation) input(ctx context.Context, n int, in *wire.Input, continue
 	case in.Tree == "":
 		return nil, lost("input %s has not been brought", in.From)
 	case continued:
-		tree, err := depot.LoadTree(ctx, p.depot, depot.ID(in.Tree))
+		tree, err := p.inputTree(ctx, in.Tree)
 		if err != nil {
 			return nil, err
 		}
@@ -108,24 +108,39 @@ func (p *preparation) input(ctx context.Context, n int, in *wire.Input, continue
 // fetchInput makes dir hold a tree, from what was brought to the cluster if it is
 // there.
 func (p *preparation) fetchInput(ctx context.Context, id, dir string) (*depot.Tree, error) {
-	if at := p.attempt.Brought; at != "" {
-		if tree, err := fetchBrought(ctx, at, id, dir); err == nil {
-			return tree, nil
-		}
+	if tree, err := fetchBrought(ctx, p.attempt.Brought, id, dir); err == nil {
+		return tree, nil
 	}
 	return p.fetch(ctx, id, dir)
 }
 
-func fetchBrought(ctx context.Context, at, id, dir string) (*depot.Tree, error) {
-	if _, err := os.Stat(at); err != nil {
-		return nil, err
+// inputTree is what an input was, from whoever has it.
+func (p *preparation) inputTree(ctx context.Context, id string) (*depot.Tree, error) {
+	if s, err := openBrought(p.attempt.Brought); err == nil {
+		defer func() { _ = s.Close() }() // only read
+		if tree, err := depot.LoadTree(ctx, s, depot.ID(id)); err == nil {
+			return tree, nil
+		}
 	}
-	s, err := depot.Open(at)
+	return depot.LoadTree(ctx, p.depot, depot.ID(id))
+}
+
+func fetchBrought(ctx context.Context, at, id, dir string) (*depot.Tree, error) {
+	s, err := openBrought(at)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = s.Close() }() // only read
 	return depot.Fetch(ctx, s, depot.ID(id), dir)
+}
+
+// openBrought opens the depot of what was brought to the cluster, if there is
+// one.
+func openBrought(at string) (*depot.Store, error) {
+	if _, err := os.Stat(at); err != nil {
+		return nil, err
+	}
+	return depot.Open(at)
 }
 
 // renamed is what a tree holds under another name: its one file or folder, or

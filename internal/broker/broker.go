@@ -41,8 +41,11 @@ type Options struct {
 	Rule     string        // by which agents predict; "": the usual one
 	Logs     joblog.Limits
 	KeepJobs time.Duration // what jobs wrote is dropped so long after their end; 0: never
-	Clock    clock.Clock
-	Log      *slog.Logger
+	// Moved hears of every transfer between two clusters, of which "" is the
+	// broker: how many bytes were sent, and in what time. nil: nobody does.
+	Moved func(from, to string, bytes int64, took time.Duration)
+	Clock clock.Clock
+	Log   *slog.Logger
 }
 
 // Cluster is a place where jobs run.
@@ -70,6 +73,7 @@ type Broker struct {
 	features []string // that the processors of all clusters have
 	past     pastRuns
 	replicas replicas
+	ways     ways
 	shelves  map[uint32]*replicas // of users who are not the broker's own
 	moving   oneAtATime           // transfers
 	base     core.Time

@@ -127,11 +127,7 @@ func (b *Broker) bringTimes(ctx context.Context, inputs []store.Input) []time.Du
 	if len(inputs) == 0 {
 		return nil
 	}
-	rows, err := b.opt.Store.Transfers(ctx, store.Past{Limit: recent})
-	if err != nil {
-		rows = nil // what is guessed has to do
-	}
-	rows = slices.DeleteFunc(rows, func(r history.Transfer) bool { return r.What != history.StageIn })
+	rows := b.transferRows(ctx)
 	list := make([]time.Duration, len(b.clusters))
 	for _, c := range b.clusters {
 		for i := range inputs {
@@ -145,16 +141,9 @@ func (b *Broker) bringTime(ctx context.Context, rows []history.Transfer, in *sto
 	if b.inPlace(in, to) {
 		return 0
 	}
-	size := float64(in.Size)
-	if in.Size < 0 {
-		size = guessedSize
-	}
 	seconds := leastBring.Seconds()
-	if home := b.clusterNamed(in.Site); in.Tree == "" && home != nil {
-		seconds += size / rate(rows, home.Name, "", home.Site == "")
-	}
 	if in.Tree == "" || !b.replicasOf(ctx).at(in.Tree, to.Name) {
-		seconds += size / rate(rows, "", to.Name, to.Site == "")
+		seconds += b.sources(ctx, rows, in, to)[0].seconds
 	}
 	return time.Duration(seconds * float64(time.Second))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 )
 
-// replica is what is known of the content of a file at a site: its tree in the
-// depot, and which clusters keep a copy besides.
+// replica is what is known of the content of a file at a site: its tree, and who
+// keeps a copy: the depot, and clusters.
 type replica struct {
 	Site    string    `json:"site"` // of the original; with the path and the next two it names a content
 	Path    string    `json:"path"`
@@ -21,6 +21,8 @@ type replica struct {
 	Tree    string    `json:"tree"`
 	At      []string  `json:"at,omitempty"` // clusters
 	Used    core.Time `json:"used"`
+	// Elsewhere says that only these have it, not the depot: it did not come by.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // replicas is the table of them, the one used last first. It is kept in the
@@ -59,26 +61,27 @@ func (r *replicas) tree(site, path string, size, modTime int64) string {
 	return ""
 }
 
-// recent is the content of a file that was seen just now and looks as it did;
-// "" if it has to be looked at again.
+// recent is the content, in the depot, of a file that was seen just now and looks
+// as it did; "" if it has to be looked at again.
 func (r *replicas) recent(site string, f *driver.File, now core.Time) string {
 	const justNow = time.Minute
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.list {
-		if x := &r.list[i]; x.Site == site && x.Path == f.Path && x.Size == f.Size && x.ModTime == f.ModTime && now.Sub(x.Used) < justNow {
+		if x := &r.list[i]; x.Site == site && x.Path == f.Path && x.Size == f.Size && x.ModTime == f.ModTime && now.Sub(x.Used) < justNow && !x.Elsewhere {
 			return x.Tree
 		}
 	}
 	return ""
 }
 
-// last is the content that a file had when it was last seen, if it was.
+// last is the content, in the depot, that a file had when it was last seen, if it
+// was.
 func (r *replicas) last(site, path string) (replica, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.list {
-		if x := &r.list[i]; x.Site == site && x.Path == path {
+		if x := &r.list[i]; x.Site == site && x.Path == path && !x.Elsewhere {
 			return *x, true
 		}
 	}
@@ -92,6 +95,46 @@ func (r *replicas) at(tree, cluster string) bool {
 	return slices.ContainsFunc(r.list, func(x replica) bool { return x.Tree == tree && slices.Contains(x.At, cluster) })
 }
 
+// keepers are the clusters that keep a copy.
+func (r *replicas) keepers(tree string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []string
+	for i := range r.list {
+		if x := &r.list[i]; x.Tree == tree && tree != "" {
+			list = append(list, x.At...)
+		}
+	}
+	return list
+}
+
+// onlyElsewhere says whether clusters have a content and the depot does not.
+func (r *replicas) onlyElsewhere(tree string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	elsewhere := false
+	for i := range r.list {
+		if x := &r.list[i]; x.Tree == tree {
+			if !x.Elsewhere {
+				return false
+			}
+			elsewhere = true
+		}
+	}
+	return elsewhere
+}
+
+// forget takes in that a cluster does not keep a copy any more.
+func (r *replicas) forget(tree, cluster string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.list {
+		if x := &r.list[i]; x.Tree == tree {
+			x.At = slices.DeleteFunc(slices.Clone(x.At), func(c string) bool { return c == cluster })
+		}
+	}
+}
+
 // note takes in that a content was used.
 func (r *replicas) note(x replica) {
 	r.mu.Lock()
@@ -101,6 +144,7 @@ func (r *replicas) note(x replica) {
 	})
 	if i >= 0 {
 		if y := r.list[i]; y.Tree == x.Tree {
+			x.Elsewhere = x.Elsewhere && y.Elsewhere
 			for _, c := range y.At {
 				if !slices.Contains(x.At, c) {
 					x.At = append(x.At, c)
@@ -126,7 +170,9 @@ func (r *replicas) trees() []string {
 	defer r.mu.Unlock()
 	var list []string
 	for i := range r.list {
-		list = append(list, r.list[i].Tree)
+		if !r.list[i].Elsewhere {
+			list = append(list, r.list[i].Tree)
+		}
 	}
 	return list
 }
@@ -137,6 +183,7 @@ func (t *turn) keepReplicas() {
 		t.batch.Settings = map[string]string{}
 	}
 	t.batch.Settings[replicaSetting] = t.b.replicas.text()
+	t.batch.Settings[waysSetting] = t.b.ways.text()
 	if t.b.opt.Users == nil {
 		return
 	}
@@ -165,6 +212,11 @@ func (b *Broker) loadReplicas(ctx context.Context) error {
 		return err
 	}
 	b.replicas.load(own)
+	closed, err := b.opt.Store.Setting(ctx, waysSetting)
+	if err != nil {
+		return err
+	}
+	b.ways.load(closed)
 	others, err := b.opt.Store.Setting(ctx, usersSetting)
 	texts := map[uint32]string{}
 	if err != nil || others == "" || json.Unmarshal([]byte(others), &texts) != nil {

@@ -84,7 +84,7 @@ type wantedInput struct {
 // heal looks whether what the depot holds of an input is sound, if an attempt was
 // lost already: what is not has to be sent again.
 func (b *Broker) heal(ctx context.Context, in *store.Input, epoch core.Epoch) (doubtful bool) {
-	if epoch <= 1 || in.Tree == "" {
+	if epoch <= 1 || in.Tree == "" || b.replicasOf(ctx).onlyElsewhere(in.Tree) {
 		return false
 	}
 	chunks, err := b.depot(ctx)
@@ -98,9 +98,13 @@ func (b *Broker) heal(ctx context.Context, in *store.Input, epoch core.Epoch) (d
 	return false
 }
 
-// bring brings one input to a cluster: into the depot first, and to where the
-// agents of the cluster are, if that is elsewhere.
+// bring brings one input to a cluster: from another site directly, or into the
+// depot first, and then to where the agents of the cluster are, if that is
+// elsewhere.
 func (b *Broker) bring(ctx context.Context, j *job, in *wantedInput, to *cluster) error {
+	if done, err := b.directly(ctx, j, in, to); done || err != nil {
+		return err
+	}
 	if in.Site != jobfile.InDepot {
 		if err := b.toDepot(ctx, j, in); err != nil {
 			return err
@@ -220,6 +224,9 @@ func (b *Broker) sawMove(j *job, what string, m driver.Moved, began core.Time, x
 		why = fmt.Sprintf("%s of %s had to be sent, in %s s", amount(m.Sent), amount(m.Bytes), span(took))
 	}
 	x.What, x.Bytes, x.Sent, x.Seconds = history.StageIn, m.Bytes, m.Sent, took
+	if b.opt.Moved != nil && m.Sent > 0 {
+		b.opt.Moved(x.From, x.To, m.Sent, time.Duration(took*float64(time.Second)))
+	}
 	b.tell(func(t *turn) {
 		t.explain(j, "stage", what, why, map[string]any{"bytes": m.Bytes, "sent": m.Sent, "seconds": took})
 		if m.Sent > 0 {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/history"
@@ -118,5 +119,68 @@ func TestAFileThatWasJustSeenIsNotReadAgain(t *testing.T) {
 	f.ModTime++
 	if r.recent("leeds", f, core.AtSecond(110)) != "" {
 		t.Error("a file that has changed is trusted")
+	}
+}
+
+// fakePeer is a site of which nothing is known but that it can speak to others.
+type fakePeer struct {
+	driver.Driver
+	driver.Peer
+}
+
+func TestAnInputComesFromWhereItIsFastest(t *testing.T) {
+	b := new(Broker)
+	for i, name := range []string{"near", "leeds", "york", "hull"} {
+		c := &cluster{Cluster: Cluster{Name: name, Site: name, Driver: fakePeer{}}, id: core.ClusterID(i)}
+		if name == "near" {
+			c.Site, c.Driver = "", nil
+		}
+		b.clusters = append(b.clusters, c)
+	}
+	b.opt.Clock, b.began = clock.Real(), time.Now()
+	const mb = 1 << 20
+	york := b.clusterNamed("york")
+	in := &store.Input{Site: "leeds", Path: "/x", Size: 100 * mb}
+	first := func(rows ...history.Transfer) (string, float64) {
+		s := b.sources(t.Context(), rows, in, york)[0]
+		if s.from == nil {
+			return "broker", s.seconds
+		}
+		return s.from.Name + s.want.Path + s.want.Tree, s.seconds
+	}
+	want := func(what, from string, seconds float64, rows ...history.Transfer) {
+		t.Helper()
+		if got, took := first(rows...); got != from || took < seconds-1e-6 || took > seconds+1e-6 {
+			t.Errorf("%s comes from %s in %.3f s, want %s in %.3f", what, got, took, from, seconds)
+		}
+	}
+	want("a new file", "leeds/x", 10)
+	slow := history.Transfer{What: history.StageIn, From: "leeds", To: "york", Sent: 2 * mb, Seconds: 1}
+	want("one behind a slow line", "broker", 20, slow)
+	b.ways.note(b.clusterNamed("leeds"), york, false, b.now())
+	want("one behind a wall", "broker", 20)
+	var again ways
+	again.load(b.ways.text())
+	if now := b.now(); again.open(b.clusterNamed("leeds"), york, now) || !again.open(york, b.clusterNamed("leeds"), now) || !again.open(b.clusterNamed("leeds"), york, now.Add(2*closedFor)) {
+		t.Error("what is remembered of ways is not what was noted")
+	}
+	b.ways.load("rubbish")
+	want("the same later", "leeds/x", 10)
+
+	in.Tree = "t"
+	b.replicas.note(replica{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", At: []string{"hull"}, Elsewhere: true})
+	fast := history.Transfer{What: history.StageIn, From: "hull", To: "york", Sent: 50 * mb, Seconds: 1}
+	want("one that another has", "hullt", 2, fast)
+	want("one that another has, as far as is known", "leeds/x", 10)
+	b.replicas.forget("t", "hull")
+	want("one that it had", "leeds/x", 10, fast)
+	if len(b.replicas.trees()) != 0 || b.replicas.recent("leeds", &driver.File{Path: "/x", Size: in.Size}, 1) != "" {
+		t.Error("what the depot does not have is taken to be there")
+	}
+	b.replicas.note(replica{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t"})
+	want("one that the depot has too", "broker", 10)
+	b.replicas.note(replica{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", Elsewhere: true})
+	if b.replicas.onlyElsewhere("t") {
+		t.Error("what the depot has is forgotten")
 	}
 }

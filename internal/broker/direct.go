@@ -1,0 +1,88 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/history"
+)
+
+// directly has an input fetched by its cluster from another site, if that is
+// expected to be the fastest. False: it has to go through the broker.
+func (b *Broker) directly(ctx context.Context, j *job, in *wantedInput, to *cluster) (bool, error) {
+	home := b.clusterNamed(in.Site)
+	if in.doubtful || home == nil || b.peer(ctx, home) == nil || b.peer(ctx, to) == nil {
+		return false, nil
+	}
+	leave, err := b.moving.enter(ctx, fmt.Sprint(j.rec.Owner, " ", to.Name, " ", home.Site, ":", in.Path))
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	began := b.now()
+	f, err := b.stager(ctx, home).Stat(ctx, in.Path)
+	if err != nil {
+		return false, ctx.Err() // the other way says what is wrong, and waits if need be
+	}
+	in.Path, in.Size, in.ModTime = f.Path, f.Size, f.ModTime
+	in.Tree = b.replicasOf(ctx).tree(home.Site, f.Path, f.Size, f.ModTime)
+	if b.replicasOf(ctx).at(in.Tree, to.Name) {
+		if m, err := b.stager(ctx, to).Bring(ctx, in.Tree); err == nil {
+			b.has(ctx, in, home, to, true)
+			b.sawMove(j, in.From+" is at "+to.Name, m, began, history.Transfer{To: to.Name})
+			return true, nil
+		}
+		b.replicasOf(ctx).forget(in.Tree, to.Name) // it was dropped there
+	}
+	for _, s := range b.sources(ctx, b.transferRows(ctx), in.Input, to) {
+		if s.from == nil {
+			return false, ctx.Err()
+		}
+		if done, err := b.fetch(ctx, j, in, &s, home, to); done || err != nil {
+			return done, err
+		}
+	}
+	return false, ctx.Err()
+}
+
+// fetch has an input fetched from one site by another. That it cannot be is no
+// error: then it is had in another way.
+func (b *Broker) fetch(ctx context.Context, j *job, in *wantedInput, s *source, home, to *cluster) (bool, error) {
+	if in.Size > worthSaying {
+		b.say(j, "brings "+in.From, amount(in.Size)+" from "+s.from.Name+" to "+to.Name+", without the broker in between", nil)
+	}
+	offer, release, err := b.peer(ctx, s.from).Offer(ctx, s.want)
+	if err != nil {
+		if s.want.Tree != "" {
+			b.replicasOf(ctx).forget(s.want.Tree, s.from.Name)
+		}
+		return false, ctx.Err()
+	}
+	defer release()
+	began := b.now()
+	m, err := b.peer(ctx, to).Take(ctx, offer)
+	switch {
+	case err == nil:
+		b.ways.note(s.from, to, true, b.now())
+		in.Tree, in.Away = offer.Tree, ""
+		b.has(ctx, in, home, to, true)
+		b.sawMove(j, in.From+" is at "+to.Name, m, began, history.Transfer{From: s.from.Name, To: to.Name})
+		return true, nil
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case errors.Is(err, driver.ErrAway):
+		return false, &unstagedError{err, false}
+	case errors.Is(err, driver.ErrUnreached):
+		b.ways.note(s.from, to, false, b.now())
+	}
+	b.say(j, in.From+" did not come from "+s.from.Name, err.Error()+"; it is had in another way", nil)
+	return false, nil
+}
+
+// has notes that a cluster keeps an input; directly says that the depot may not.
+func (b *Broker) has(ctx context.Context, in *wantedInput, home, to *cluster, directly bool) {
+	b.replicasOf(ctx).note(replica{Site: home.Site, Path: in.Path, Size: in.Size, ModTime: in.ModTime, Tree: in.Tree,
+		At: []string{to.Name}, Elsewhere: directly, Used: b.now()})
+}
