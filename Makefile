@@ -11,22 +11,25 @@ FUZZTIME_TEST ?= 2s
 FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
-.PHONY: help build sandbox examples yield test check fmt fmt-check vet lint unit race race-all fuzz-short fuzz bench demo experiments deps clean
+.PHONY: help build sandbox examples yield capture test check fmt fmt-check vet lint unit race race-all fuzz-short fuzz bench demo experiments deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: $(BUILD)/godwit-sandbox examples yield ## build the binaries godwit and godwit-sandbox into build/
+build: $(BUILD)/godwit-sandbox examples yield capture ## build the binaries godwit and godwit-sandbox into build/
 	CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BUILD)/godwit ./cmd/godwit
 
 # Programs of one process, with their size as argument.
 KERNELS := $(addprefix examples/apps/build/,matmul fft sort stencil nbody)
 
+# Programs with MPI.
+PARALLEL := $(addprefix examples/apps/build/,ring pi bt cg is lu mg)
+
 # The example programs that are not scripts; without a C compiler there are none.
 examples: ## compile the example programs
 	@if command -v cc >/dev/null; then $(MAKE) --no-print-directory examples/jobs/burn $(KERNELS); \
 	else echo "no C compiler: examples/jobs/burn is not built (make deps)"; fi
-	@if command -v mpicc >/dev/null; then $(MAKE) --no-print-directory examples/apps/build/ring examples/apps/build/pi; \
+	@if command -v mpicc >/dev/null; then $(MAKE) --no-print-directory $(PARALLEL); \
 	else echo "no mpicc: examples/apps are not built (make deps)"; fi
 
 $(KERNELS): examples/apps/build/%: examples/apps/%.c
@@ -44,6 +47,24 @@ yield: ## compile the library for MPI programs that godwit carries along
 
 mpi/yield/built/yield.so: mpi/yield.c
 	cc -O2 -Wall -Wextra -shared -fPIC -nostdlib -fvisibility=hidden -Wl,-s -o $@.part $< && mv $@.part $@
+
+# What records MPI programs, and what runs their skeletons; the program carries both along.
+CAPTURE := capture sequence capture_calls capture_collectives capture_fortran
+
+capture: ## compile what captures MPI programs and runs their skeletons
+	@if command -v mpicc >/dev/null; then $(MAKE) --no-print-directory mpi/capture/built/capture.so mpi/capture/built/skeleton; \
+	else echo "no mpicc: MPI programs cannot be captured (make deps)"; fi
+
+# Not linked with MPI, and all that is missing is weak: it is loaded into whatever the
+# command starts.
+mpi/capture/built/capture.so: $(CAPTURE:%=mpi/%.c) mpi/capture.h mpi/capture_mpi.h mpi/spin.h
+	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	for f in $(CAPTURE); do mpicc -O2 -Wall -Wextra -fPIC -fvisibility=hidden -c -o $$dir/$$f.o mpi/$$f.c; \
+	objcopy -w --weaken-symbol='PMPI_*' --weaken-symbol='pmpi_*' --weaken-symbol='ompi_*' --weaken-symbol='mpi_fortran_*' $$dir/$$f.o; done; \
+	echo "mpicc -O2 -shared -o $@ $(CAPTURE:%=mpi/%.c)"; cc -shared -Wl,-s -o $@.part $$dir/*.o && mv $@.part $@
+
+mpi/capture/built/skeleton: mpi/skeleton.c mpi/spin.h
+	mpicc -O2 -Wall -Wextra -Wl,-s -o $@.part $< && mv $@.part $@
 
 examples/jobs/burn: examples/jobs/burn.c
 	cc -O2 -o $@ $<
@@ -94,7 +115,7 @@ lint: ## golangci-lint, pinned in tools/go.mod (built on first use)
 	$(TOOL) golangci-lint run
 
 # Three packages at once even on two processors: many tests wait for batch systems.
-unit: $(BUILD)/godwit-sandbox yield examples ## all tests, never from the cache
+unit: $(BUILD)/godwit-sandbox yield capture examples ## all tests, never from the cache
 	$(GO) test -count=1 -p 3 -timeout 15m $(PKG)
 
 race: $(BUILD)/godwit-sandbox ## tests of the packages that start goroutines, under the race detector
@@ -126,4 +147,4 @@ deps: ## install what is missing on a bare Debian (C compiler, Python)
 	@sh scripts/deps.sh
 
 clean: ## remove what the other targets built
-	rm -rf $(BUILD) examples/jobs/burn examples/apps/build mpi/yield/built/yield.so
+	rm -rf $(BUILD) examples/jobs/burn examples/apps/build mpi/yield/built/yield.so mpi/capture/built/capture.so mpi/capture/built/skeleton
