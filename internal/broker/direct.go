@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/history"
@@ -30,7 +31,7 @@ func (b *Broker) directly(ctx context.Context, j *job, in *wantedInput, to *clus
 	in.Tree = b.replicasOf(ctx).tree(home.Site, f.Path, f.Size, f.ModTime)
 	if b.replicasOf(ctx).at(in.Tree, to.Name) {
 		if m, err := b.stager(ctx, to).Bring(ctx, in.Tree); err == nil {
-			b.has(ctx, in, home, to, true)
+			b.has(ctx, in, home, to)
 			b.sawMove(j, in.From+" is at "+to.Name, m, began, history.Transfer{To: to.Name})
 			return true, nil
 		}
@@ -47,42 +48,65 @@ func (b *Broker) directly(ctx context.Context, j *job, in *wantedInput, to *clus
 	return false, ctx.Err()
 }
 
+// toFetch is how often a transfer between two sites may break.
+const toFetch = 4
+
 // fetch has an input fetched from one site by another. That it cannot be is no
 // error: then it is had in another way.
 func (b *Broker) fetch(ctx context.Context, j *job, in *wantedInput, s *source, home, to *cluster) (bool, error) {
 	if in.Size > worthSaying {
 		b.say(j, "brings "+in.From, amount(in.Size)+" from "+s.from.Name+" to "+to.Name+", without the broker in between", nil)
 	}
+	var err error
+	for wait := time.Second; ; wait *= 2 {
+		if err = b.fetchOnce(ctx, j, in, s, home, to); err == nil {
+			return true, nil
+		}
+		// One that has never answered is not asked again; one that did may only have
+		// lost its connection to us.
+		if errors.Is(err, driver.ErrUnreached) || hopeless(err) || wait >= time.Second<<(toFetch-1) || !pause(ctx, wait) {
+			break
+		}
+	}
+	gone := new(unstagedError)
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case errors.As(err, &gone):
+		return false, err
+	case !errors.Is(err, driver.ErrAway) && !hopeless(err):
+		b.ways.note(s.from, to, false, b.now())
+	}
+	if s.want.Tree != "" {
+		b.replicasOf(ctx).forget(s.want.Tree, s.from.Name)
+	}
+	b.say(j, in.From+" did not come from "+s.from.Name, err.Error()+"; what has arrived stays, the rest comes in another way", nil)
+	return false, nil
+}
+
+func (b *Broker) fetchOnce(ctx context.Context, j *job, in *wantedInput, s *source, home, to *cluster) error {
 	offer, release, err := b.peer(ctx, s.from).Offer(ctx, s.want)
 	if err != nil {
-		if s.want.Tree != "" {
-			b.replicasOf(ctx).forget(s.want.Tree, s.from.Name)
-		}
-		return false, ctx.Err()
+		return err
 	}
 	defer release()
 	began := b.now()
 	m, err := b.peer(ctx, to).Take(ctx, offer)
 	switch {
-	case err == nil:
-		b.ways.note(s.from, to, true, b.now())
-		in.Tree, in.Away = offer.Tree, ""
-		b.has(ctx, in, home, to, true)
-		b.sawMove(j, in.From+" is at "+to.Name, m, began, history.Transfer{From: s.from.Name, To: to.Name})
-		return true, nil
-	case ctx.Err() != nil:
-		return false, ctx.Err()
 	case errors.Is(err, driver.ErrAway):
-		return false, &unstagedError{err, false}
-	case errors.Is(err, driver.ErrUnreached):
-		b.ways.note(s.from, to, false, b.now())
+		return &unstagedError{err, false}
+	case err != nil:
+		return err
 	}
-	b.say(j, in.From+" did not come from "+s.from.Name, err.Error()+"; it is had in another way", nil)
-	return false, nil
+	b.ways.note(s.from, to, true, b.now())
+	in.Tree, in.Away = offer.Tree, ""
+	b.has(ctx, in, home, to)
+	b.sawMove(j, in.From+" is at "+to.Name, m, began, history.Transfer{From: s.from.Name, To: to.Name})
+	return nil
 }
 
-// has notes that a cluster keeps an input; directly says that the depot may not.
-func (b *Broker) has(ctx context.Context, in *wantedInput, home, to *cluster, directly bool) {
+// has notes that a cluster keeps an input, which the depot need not have.
+func (b *Broker) has(ctx context.Context, in *wantedInput, home, to *cluster) {
 	b.replicasOf(ctx).note(replica{Site: home.Site, Path: in.Path, Size: in.Size, ModTime: in.ModTime, Tree: in.Tree,
-		At: []string{to.Name}, Elsewhere: directly, Used: b.now()})
+		At: []string{to.Name}, Elsewhere: true, Used: b.now()})
 }

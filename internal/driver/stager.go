@@ -51,7 +51,7 @@ type Peer interface {
 	// is called or nobody has come for a while.
 	Offer(ctx context.Context, w Wanted) (o Offer, release func(), err error)
 	// Take has the site fetch what another offers, and keep it as Bring does. If
-	// it cannot be reached, or not for long enough, the error is ErrUnreached.
+	// nothing of it can be reached the error is ErrUnreached.
 	Take(ctx context.Context, o Offer) (Moved, error)
 }
 

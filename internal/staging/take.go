@@ -74,7 +74,8 @@ func copyFrom(ctx context.Context, o *driver.Offer, to *depot.Store) (sent int64
 			vain = 0
 		}
 		if vain >= inVain {
-			return sent, fmt.Errorf("%w: it broke %d times: %w", driver.ErrUnreached, vain, err)
+			// Its words alone: it is not one that was never reached.
+			return sent, fmt.Errorf("it broke %d times, after %d bytes: %s", vain, sent, err.Error())
 		}
 		select {
 		case <-ctx.Done():
