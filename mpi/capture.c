@@ -144,7 +144,8 @@ static bool opened(struct span *s, struct cost *c)
     c->cpu = cpu_end >= 0 && s->cpu > cpu_end ? s->cpu - cpu_end : worth;
     if (c->cpu > gap)
         c->cpu = gap;
-    hints[last_hint] = gap;
+    double fades = 0.9 * hints[last_hint]; /* calls that look alike may be followed by this and that */
+    hints[last_hint] = gap > fades ? gap : fades;
     busy += c->cpu;
     between += gap;
     within += c->inside;
