@@ -27,7 +27,9 @@ const (
 	usualEvery  = 30 * time.Second
 	usualSmall  = 16
 	// ahead is how much of a link's budget may be used before its time.
-	ahead = 30 * time.Second
+	ahead = 25 * time.Second
+	// guessed is how long a probe of a way takes that was not measured yet.
+	guessed = 60 * time.Millisecond
 	// atOnce is how much of it one probe may use.
 	atOnce = time.Minute
 	// firstBytes is how much may be sent over a link of which nothing is known.
@@ -114,14 +116,24 @@ func New(c Config, hosts []Host, now core.Time) *Plan {
 	for i := range p.links {
 		p.links[i].paid = now
 	}
+	// At first in this order: what those can that stand for their sites, then what
+	// lies between the sites, which matters to transfers, then the rest.
+	var rest []way
 	for _, s := range sites {
 		m := members[s]
-		c.pairs(len(m), func(i, j int) { p.add(way{a: m[i], b: m[j]}) })
+		c.pairs(len(m), func(i, j int) {
+			if w := (way{a: m[i], b: m[j]}); i == 0 && j == 1 {
+				p.ways = append(p.ways, w)
+			} else {
+				rest = append(rest, w)
+			}
+		})
 	}
 	c.pairs(len(sites), func(i, j int) {
 		as, bs := members[sites[i]], members[sites[j]]
-		p.add(way{a: as[0], b: bs[0], as: as, bs: bs, links: []int{len(hosts) + i, len(hosts) + j}})
+		p.ways = append(p.ways, way{a: as[0], b: bs[0], as: as, bs: bs, links: []int{len(hosts) + i, len(hosts) + j}})
 	})
+	p.ways = append(p.ways, rest...)
 	for i := range p.ways {
 		for _, l := range p.ways[i].links {
 			p.links[l].ways = append(p.links[l].ways, i)
@@ -141,8 +153,6 @@ func (c *Config) pairs(n int, do func(i, j int)) {
 		}
 	}
 }
-
-func (p *Plan) add(w way) { p.ways = append(p.ways, w) }
 
 // Ways is how many are measured.
 func (p *Plan) Ways() int { return len(p.ways) }
@@ -169,12 +179,10 @@ func (p *Plan) capacity(l int) float64 {
 	return most
 }
 
-// price is for how long a link's budget is used up by so many bytes.
+// price is for how long the budget of a link that is known is used up by so many
+// bytes.
 func (p *Plan) price(l int, bytes float64) time.Duration {
-	if bytes == 0 {
-		return 0
-	}
-	return core.Seconds(bytes / (p.capacity(l) * p.config.Budget)) // an unknown link: for ever
+	return core.Seconds(bytes / (p.capacity(l) * p.config.Budget))
 }
 
 // Next is what to measure now, beside what is under way; false if nothing is to
@@ -220,11 +228,11 @@ func (p *Plan) affords(w *way, l int, now core.Time) bool {
 	if p.links[l].busy {
 		return false
 	}
-	early := ahead
-	if p.capacity(l) > 0 {
-		early = max(0, ahead-p.price(l, w.bytes))
+	price := core.Seconds(guessed.Seconds() / p.config.Budget)
+	if w.known && p.capacity(l) > 0 {
+		price = p.price(l, w.bytes)
 	}
-	return p.links[l].paid <= now.Add(early)
+	return p.links[l].paid <= now.Add(max(0, ahead-price))
 }
 
 func (p *Plan) begin(i int, now core.Time) Probe {

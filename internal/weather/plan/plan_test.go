@@ -144,7 +144,7 @@ func TestProbesNeverOverlapAndKeepTheBudget(t *testing.T) {
 		for l := range g.can {
 			// What failed before anything was known of a link was not charged.
 			free := float64(around) * 60
-			if allowed := g.can[l]*g.plan.config.Budget*(long+ahead+g.most[l]).Seconds() + free; g.sent[l] > allowed {
+			if allowed := g.can[l]*g.plan.config.Budget*(long+max(ahead, g.most[l])).Seconds() + free; g.sent[l] > allowed {
 				t.Fatalf("link %d of %v bytes/s: %v were sent, allowed are %v", l, g.can[l], g.sent[l], allowed)
 			}
 		}
