@@ -79,6 +79,10 @@ func (p *post) do(ctx context.Context, q *talk.Request) (*talk.Answer, error) {
 		var err error
 		a.Why, err = e.Why(ctx, q.ID)
 		return a, err
+	case talk.Sense:
+		sensed, err := p.sensor.Sense(ctx, *q.Sense)
+		a.Sensed = &sensed
+		return a, err
 	}
 	return p.move(ctx, q)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/gate"
 	"github.com/godwit-hpc/godwit/internal/site"
 	"github.com/godwit-hpc/godwit/internal/staging"
+	"github.com/godwit-hpc/godwit/internal/weather/sensor"
 )
 
 // Options are what an outpost finds on its machine.
@@ -86,6 +87,7 @@ type post struct {
 	driver site.Driver
 	survey surveyor
 	files  *staging.Site
+	sensor *sensor.Sensor
 	tasks  sync.WaitGroup
 }
 
@@ -181,6 +183,7 @@ func (p *post) open(ctx context.Context, leave func(), w *talk.Welcome) (err err
 	}
 	p.driver = d
 	p.files = p.filesAt()
+	p.sensor = p.sensorHere()
 	p.survey = surveyor{settings: &settings, driver: d, place: p.place, host: w.Host, log: p.Log}
 	return nil
 }
@@ -216,6 +219,7 @@ func (p *post) close() {
 	if p.driver != nil {
 		p.log(p.driver.Close())
 		p.log(p.files.Close())
+		p.log(p.sensor.Close())
 	}
 	if p.turn != nil {
 		p.turn.leave()

@@ -81,6 +81,7 @@ const (
 	Bring   = "bring" // from there
 	Offer   = "offer" // to another site; stands until the stream is closed
 	Take    = "take"  // what another site offers
+	Sense   = "sense" // the machine, or the way to another
 )
 
 // Request is one question. Whoever closes its stream before the answer came
@@ -93,6 +94,8 @@ type Request struct {
 	Path    string        `json:"path,omitempty"`    // stat, push, offer
 	Tree    string        `json:"tree,omitempty"`    // bring; offer, of what is kept
 	Offer   *driver.Offer `json:"offer,omitempty"`   // take
+
+	Sense *driver.Sensing `json:"sense,omitempty"` // sense
 }
 
 // Check says what is missing in a request.
@@ -118,6 +121,10 @@ func (r *Request) Check() error {
 		if r.Offer == nil {
 			return errors.New("take without an offer")
 		}
+	case Sense:
+		if r.Sense == nil || r.Sense.Listen != nil && r.Sense.Probe != nil {
+			return errors.New("sense without saying what")
+		}
 	case Release, Find, Load, Survey, Why, Bring:
 	default:
 		return fmt.Errorf("nobody knows how to %q", r.Do)
@@ -138,6 +145,7 @@ type Answer struct {
 	File   *driver.File   `json:"file,omitempty"`
 	Moved  *driver.Moved  `json:"moved,omitempty"`
 	Offer  *driver.Offer  `json:"offer,omitempty"`
+	Sensed *driver.Sensed `json:"sensed,omitempty"`
 }
 
 // classes are the errors that keep their meaning on the way, by name.

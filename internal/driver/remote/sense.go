@@ -1,0 +1,19 @@
+package remote
+
+import (
+	"context"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
+)
+
+var _ driver.Sensor = (*Driver)(nil)
+
+// Sense has something measured over there.
+func (d *Driver) Sense(ctx context.Context, q driver.Sensing) (driver.Sensed, error) {
+	a, err := d.ask(ctx, &talk.Request{Do: talk.Sense, Sense: &q}, false, nil)
+	if err != nil || a.Sensed == nil {
+		return driver.Sensed{}, orNothing(err)
+	}
+	return *a.Sensed, nil
+}
