@@ -103,7 +103,7 @@ func checkCores(d *DAG, g *Grid, s *Schedule) error {
 	for i := 1; i < len(lanes); i++ {
 		if x, y := lanes[i-1], lanes[i]; x.core == y.core && y.start < x.end-slack*(1+x.end) {
 			return fmt.Errorf("task %s: starts on a core of %s at %v, where %s runs until %v", d.Tasks[y.task].Name,
-				g.Hosts[g.hostOfCore(y.core)].Name, y.start, d.Tasks[x.task].Name, x.end)
+				g.Hosts[g.HostOf(y.core)].Name, y.start, d.Tasks[x.task].Name, x.end)
 		}
 	}
 	return nil
@@ -117,7 +117,7 @@ func checkWide(g *Grid, t *Task, slot Slot, cores []int32) error {
 	}
 	takes := 0.0
 	for _, c := range cores {
-		h := g.hostOfCore(int(c))
+		h := g.HostOf(int(c))
 		if g.Hosts[h].Site != g.Hosts[slot.Host].Site || !g.groups[g.in[h]].kind.runs(t) {
 			return fmt.Errorf("task %s: %s is elsewhere or cannot run it", t.Name, g.Hosts[h].Name)
 		}

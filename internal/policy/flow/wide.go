@@ -50,7 +50,7 @@ func (b *board) room(t int32, site int, ready float64) (cores []int32, start, en
 	start = max(ready, through(cores[len(cores)-1]))
 	takes := 0.0
 	for _, c := range cores {
-		takes = max(takes, b.g.Takes(task, b.g.hostOfCore(int(c))))
+		takes = max(takes, b.g.Takes(task, b.g.HostOf(int(c))))
 	}
 	return cores, start, start + takes
 }
@@ -59,10 +59,10 @@ func (b *board) room(t int32, site int, ready float64) (cores []int32, start, en
 func (b *board) putWide(t int32, c choice) {
 	cores, start, end := b.room(t, int(c.group), c.start)
 	for _, core := range cores {
-		h := b.g.hostOfCore(int(core))
+		h := b.g.HostOf(int(core))
 		b.idle.use(b.g.in[h], b.idle.last[core], start, end)
 	}
-	h := b.g.hostOfCore(int(cores[0]))
+	h := b.g.HostOf(int(cores[0]))
 	b.slots[t] = Slot{h, int(cores[0] - b.g.core[h]), start, end}
 	if b.wide == nil {
 		b.wide = map[int32][]int32{}
@@ -70,8 +70,8 @@ func (b *board) putWide(t int32, c choice) {
 	b.wide[t] = cores
 }
 
-// hostOfCore is the host that has a core, counted over all hosts.
-func (g *Grid) hostOfCore(core int) int {
+// HostOf is the host that has a core, counted over all hosts.
+func (g *Grid) HostOf(core int) int {
 	h, found := slices.BinarySearch(g.core, int32(core))
 	for found && h+1 < len(g.core) && g.core[h+1] == int32(core) {
 		h++ // hosts without cores

@@ -1,0 +1,249 @@
+package conduct
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Departures from the plan that are worth a new one.
+const (
+	otherShare  = 0.05 // of a host's share
+	otherFactor = 0.03 // of a corrected model
+	otherEnd    = 0.05 // of how long a task takes
+	lateAfter   = 1.25 // times what a running task takes: it is overdue
+)
+
+// adopt takes over a task that was sent in an earlier life.
+func (c *Conductor) adopt(now float64, t, h int) {
+	cores := c.freest(h, c.width(t))
+	c.assign(now, t, h, cores)
+}
+
+func (c *Conductor) width(t int) int { return max(1, c.d.Tasks[t].Wide) }
+
+// freest are cores of a host, or of its site if one host is too small, those with
+// the fewest tasks first.
+func (c *Conductor) freest(h, n int) []int32 {
+	var cores []int32
+	add := func(h int) {
+		first := c.grid.FirstCore(h)
+		for i := range c.cfg.Hosts[h].Cores {
+			cores = append(cores, int32(first+i))
+		}
+	}
+	add(h)
+	for other := range c.cfg.Hosts {
+		if len(cores) >= n {
+			break
+		}
+		if other != h && c.cfg.Hosts[other].Site == c.cfg.Hosts[h].Site {
+			add(other)
+		}
+	}
+	slices.SortStableFunc(cores, func(a, b int32) int { return len(c.cores[a].tasks) - len(c.cores[b].tasks) })
+	return cores[:min(n, len(cores))]
+}
+
+// assign gives a task its cores.
+func (c *Conductor) assign(now float64, t, h int, cores []int32) {
+	x := &c.task[t]
+	x.state, x.host, x.cores, x.sent, x.expect = sent, h, cores, now, 0
+	for _, core := range cores {
+		c.cores[core].tasks = append(c.cores[core].tasks, int32(t))
+	}
+}
+
+// release takes a task from its cores.
+func (c *Conductor) release(t int) {
+	for _, core := range c.task[t].cores {
+		list := c.cores[core].tasks
+		if i := slices.Index(list, int32(t)); i >= 0 {
+			c.cores[core].tasks = slices.Delete(list, i, i+1)
+		}
+	}
+	c.task[t].cores = nil
+}
+
+// ended takes in that a task ended well.
+func (c *Conductor) ended(now float64, in Input) {
+	t := &c.task[in.Task]
+	if t.state == done || t.state == failed || t.state == never {
+		return
+	}
+	recalled := t.state == waits // it ended in an earlier life
+	if recalled {
+		t.host = in.Host
+	}
+	planned, takes := c.expected(now, in.Task), c.takes(in.Task)
+	c.release(in.Task)
+	t.state = done
+	c.left--
+	c.fresh++
+	c.d.Children(in.Task, func(child int) { c.task[child].parents-- })
+	if in.Seconds > 0 && !c.cfg.Static {
+		before := c.model.factor(c.d.Tasks[in.Task].Kind, c.cfg.Hosts[t.host].Class)
+		c.model.learn(&c.d.Tasks[in.Task], &c.cfg.Hosts[t.host], in.Seconds, c.shareOf(in, t.host))
+		after := c.model.factor(c.d.Tasks[in.Task].Kind, c.cfg.Hosts[t.host].Class)
+		if math.Abs(after/before-1) > otherFactor {
+			c.outdated(fmt.Sprintf("tasks such as %s take %.2f times what their model says on %s", c.d.Tasks[in.Task].Name, after, c.cfg.Hosts[t.host].Name))
+			return
+		}
+	}
+	if !recalled && math.Abs(planned-now) > otherEnd*takes {
+		c.outdated(fmt.Sprintf("%s ended %.3g s %s than planned", c.d.Tasks[in.Task].Name, math.Abs(planned-now), earlier(now < planned)))
+	}
+}
+
+func earlier(yes bool) string {
+	if yes {
+		return "earlier"
+	}
+	return "later"
+}
+
+// shareOf is the share that a task had: as it was told, else as the host gives.
+func (c *Conductor) shareOf(in Input, h int) float64 {
+	if in.Share > 0 {
+		return in.Share
+	}
+	return c.hosts[h].share
+}
+
+// outdated says that the plan is to be made anew, when that is worth it.
+func (c *Conductor) outdated(why string) {
+	if c.stale == "" {
+		c.stale = why
+	}
+}
+
+// broken takes in that a task failed or was lost: it waits again, or is given up.
+func (c *Conductor) broken(now float64, in Input, out *Output) {
+	t := &c.task[in.Task]
+	if t.state != sent && t.state != running && t.state != waits {
+		return
+	}
+	c.release(in.Task)
+	name := c.d.Tasks[in.Task].Name
+	again := false
+	if in.Kind == Lost {
+		t.lost++
+		again = t.lost <= maxLost
+		c.stale = fmt.Sprintf("%s was lost on %s", name, c.cfg.Hosts[t.host].Name)
+	} else {
+		t.failed++
+		again = c.cfg.Retries != nil && t.failed <= c.cfg.Retries(in.Task)
+		c.stale = fmt.Sprintf("%s failed on %s", name, c.cfg.Hosts[t.host].Name)
+	}
+	c.urgent = true
+	if again {
+		t.state = waits
+		return
+	}
+	t.state = failed
+	c.left--
+	out.GaveUp = append(out.GaveUp, in.Task)
+	c.abandon(in.Task)
+	c.halted = c.cfg.StopAll
+}
+
+// abandon gives up all that wait for a task.
+func (c *Conductor) abandon(t int) {
+	c.d.Children(t, func(child int) {
+		if c.task[child].state == waits {
+			c.task[child].state = never
+			c.left--
+			c.abandon(child)
+		}
+	})
+}
+
+// changed takes in what a host gives now.
+func (c *Conductor) changed(in Input) {
+	h := &c.hosts[in.Host]
+	name := c.cfg.Hosts[in.Host].Name
+	share := h.share
+	if in.Share > 0 {
+		share = min(1, max(0.01, in.Share))
+	}
+	switch {
+	case in.Down != h.down:
+		c.stale, c.urgent = name+" is gone", true
+		if h.down {
+			c.stale = name + " is back"
+		}
+	case math.Abs(share-h.share) > otherShare:
+		c.outdated(fmt.Sprintf("%s gives a task %.0f %% of a processor, before it was %.0f %%", name, 100*share, 100*h.share))
+		c.urgent = true
+	default:
+		return // hardly anything
+	}
+	h.share, h.down = share, in.Down
+}
+
+// overdue looks for tasks that run much longer than they should.
+func (c *Conductor) overdue(now float64) {
+	if c.cfg.Static {
+		return
+	}
+	for core := range c.cores {
+		if len(c.cores[core].tasks) == 0 {
+			continue
+		}
+		t := int(c.cores[core].tasks[0])
+		x := &c.task[t]
+		if x.state != running || x.expect > now {
+			continue
+		}
+		late := x.began + lateAfter*c.takes(t)
+		if now >= late {
+			c.outdated(c.d.Tasks[t].Name + " is overdue")
+			late = now + max(0.1*c.takes(t), 1e-3)
+		}
+		c.wakeAt(late)
+	}
+}
+
+func (c *Conductor) wakeAt(t float64) {
+	if c.wakes == 0 || t < c.wakes {
+		c.wakes = t
+	}
+}
+
+// takes is how long a task that has its cores runs there.
+func (c *Conductor) takes(t int) float64 {
+	x := &c.task[t]
+	takes := c.grid.Takes(&c.d.Tasks[t], x.host)
+	for _, core := range x.cores[min(1, len(x.cores)):] {
+		takes = max(takes, c.grid.Takes(&c.d.Tasks[t], c.hostOf(core)))
+	}
+	return takes
+}
+
+func (c *Conductor) hostOf(core int32) int { return c.grid.HostOf(int(core)) }
+
+// expected is when a task that was sent will end.
+func (c *Conductor) expected(now float64, t int) float64 {
+	x := &c.task[t]
+	takes := c.takes(t)
+	end := x.began + takes
+	switch {
+	case x.state != running:
+		end = max(now, x.sent+c.moving(t, x.host)) + takes
+	case x.expect > now:
+		end = x.expect
+	}
+	if end <= now { // it should be over, and is not
+		end = now + 0.1*takes
+	}
+	return end
+}
+
+// moving is how long the files of a task travel to a host.
+func (c *Conductor) moving(t, h int) float64 {
+	longest := 0.0
+	c.d.Parents(t, func(p int, bytes float64) {
+		longest = max(longest, c.grid.Transfer(c.task[p].host, h, bytes))
+	})
+	return longest
+}

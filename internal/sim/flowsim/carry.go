@@ -1,0 +1,192 @@
+package flowsim
+
+import (
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/policy/conduct"
+	"github.com/godwit-hpc/godwit/internal/sim/netflow"
+	"github.com/godwit-hpc/godwit/internal/weather/forecast"
+)
+
+// send gives a task its cores and sends for its files.
+func (s *simulator) send(o conduct.Order) {
+	x := &s.tasks[o.Task]
+	*x = task{order: o, live: true, gen: x.gen + 1, runs: x.runs}
+	s.res.Tasks[o.Task].Sent = s.now.Seconds()
+	for _, c := range o.Cores {
+		s.cores[c] = append(s.cores[c], int32(o.Task))
+	}
+	to := s.cfg.Grid.Places[o.Host]
+	s.cfg.DAG.Parents(o.Task, func(p int, bytes float64) {
+		from := s.res.Tasks[p].Host
+		if bytes < 0 || from == o.Host || from < 0 {
+			return
+		}
+		r, ok := s.cfg.Grid.Platform.Route(s.cfg.Grid.Places[from], to)
+		if !ok {
+			return
+		}
+		s.nextID++
+		s.net.Start(s.now, s.nextID, r.Links, int64(bytes), r.Latency())
+		s.flows[s.nextID] = o.Task
+		x.flows = append(x.flows, s.nextID)
+		x.missing++
+		s.res.Moved += bytes
+	})
+	s.begin(o.Task)
+}
+
+// arrived takes in that a file is there.
+func (s *simulator) arrived(id netflow.ID) {
+	t, ok := s.flows[id]
+	if !ok {
+		return
+	}
+	delete(s.flows, id)
+	s.tasks[t].missing--
+	s.begin(t)
+}
+
+// begin starts a task if its files are there and it is first on all of its cores.
+func (s *simulator) begin(t int) {
+	x := &s.tasks[t]
+	if !x.live || x.running || x.missing > 0 {
+		return
+	}
+	for _, c := range x.order.Cores {
+		if s.cores[c][0] != int32(t) {
+			return
+		}
+	}
+	x.running, x.began, x.since = true, s.now, s.now
+	x.runs++
+	for _, c := range x.order.Cores {
+		x.truth = max(x.truth, s.truth(t, s.hostOf(c)))
+	}
+	x.left = x.truth
+	s.setRate(t)
+	s.tell(conduct.Input{Kind: conduct.Started, Task: t})
+}
+
+func (s *simulator) truth(t, h int) float64 {
+	if s.cfg.Truth != nil {
+		return s.cfg.Truth(t, h)
+	}
+	return s.cfg.DAG.Tasks[t].Work / s.cfg.Grid.Hosts[h].Speed
+}
+
+func (s *simulator) hostOf(c int32) int { return s.owner[c] }
+
+// setRate works out how fast a task runs from now on, and when it will end. One of
+// several cores goes at the pace of the slowest.
+func (s *simulator) setRate(t int) {
+	x := &s.tasks[t]
+	x.left = max(0, x.left-x.rate*s.now.Sub(x.since).Seconds())
+	x.since, x.rate = s.now, 1
+	for _, c := range x.order.Cores {
+		x.rate = min(x.rate, s.hosts[s.hostOf(c)].share)
+	}
+	x.gen++
+	s.agenda.add(event{at: s.now.Add(core.Seconds(x.left / x.rate)), kind: taskEnds, task: t, gen: x.gen})
+}
+
+// drop takes a task from its cores and lets the next ones begin.
+func (s *simulator) drop(t int) {
+	x := &s.tasks[t]
+	x.live, x.running = false, false
+	x.gen++
+	for _, id := range x.flows {
+		if _, under := s.flows[id]; under {
+			s.net.Cancel(s.now, id)
+			delete(s.flows, id)
+		}
+	}
+	for _, c := range x.order.Cores {
+		if i := slices.Index(s.cores[c], int32(t)); i >= 0 {
+			s.cores[c] = slices.Delete(s.cores[c], i, i+1)
+		}
+	}
+}
+
+// next lets those begin that wait for cores.
+func (s *simulator) next(cores []int32) {
+	for _, c := range cores {
+		if len(s.cores[c]) > 0 {
+			s.begin(int(s.cores[c][0]))
+		}
+	}
+}
+
+// end takes in that a task is through.
+func (s *simulator) end(t int) {
+	x := &s.tasks[t]
+	cores, took := x.order.Cores, s.now.Sub(x.began).Seconds()
+	s.drop(t)
+	r := &s.res.Tasks[t]
+	r.Runs = x.runs
+	if s.cfg.Fails != nil && s.cfg.Fails(t, x.runs) {
+		s.tell(conduct.Input{Kind: conduct.Failed, Task: t})
+		s.next(cores)
+		return
+	}
+	r.Host, r.Core, r.Start, r.End = x.order.Host, int(cores[0])-s.hosts[x.order.Host].first, x.began.Seconds(), s.now.Seconds()
+	s.res.Makespan = max(s.res.Makespan, r.End)
+	share := 1.0
+	if took > 0 {
+		share = x.truth / took
+	}
+	s.tell(conduct.Input{Kind: conduct.Ended, Task: t, Host: x.order.Host, Seconds: took, Share: share})
+	s.next(cores)
+}
+
+// setShare changes what a host gives to tasks.
+func (s *simulator) setShare(h int, share float64) {
+	s.hosts[h].share = share
+	for c := range s.cfg.Grid.Hosts[h].Cores {
+		if list := s.cores[s.hosts[h].first+c]; len(list) > 0 && s.tasks[list[0]].running {
+			s.setRate(int(list[0]))
+		}
+	}
+}
+
+// fail takes a host away, with what is there.
+func (s *simulator) fail(h int) {
+	s.hosts[h].down = true
+	s.tell(conduct.Input{Kind: conduct.Changed, Host: h, Down: true})
+	for t := range s.tasks {
+		x := &s.tasks[t]
+		if !x.live || !slices.ContainsFunc(x.order.Cores, func(c int32) bool { return s.hostOf(c) == h }) {
+			continue
+		}
+		cores := x.order.Cores
+		s.drop(t)
+		s.res.Lost++
+		s.tell(conduct.Input{Kind: conduct.Lost, Task: t})
+		s.next(cores)
+	}
+}
+
+// before is how many measurements there are before the beginning.
+const before = 12
+
+// sense measures what every host gives to a task, and tells what it will give.
+func (s *simulator) sense(at core.Time) {
+	for h := range s.hosts {
+		x := &s.hosts[h]
+		if x.forecast == nil {
+			x.forecast = forecast.New(forecast.Config{Step: core.Seconds(s.cfg.Sense), Most: 1, Prior: forecast.Load()})
+		}
+		share := x.share
+		if s.cfg.Noise != nil {
+			s.sensed++
+			share = min(1, max(0.01, share+s.cfg.Noise(s.sensed)))
+		}
+		if x.forecast.Add(at, share) != nil {
+			continue
+		}
+		if f, ok := x.forecast.Next(); ok {
+			s.tell(conduct.Input{Kind: conduct.Changed, Host: h, Share: f.Value, Down: x.down})
+		}
+	}
+}
