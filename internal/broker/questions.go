@@ -57,6 +57,10 @@ func (b *Broker) Job(ctx context.Context, ref string) (*View, error) {
 // find gives the live job, if it is live, and its view.
 func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
 	var live *job
+	ref, err := b.byKey(ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
 	if n, err := strconv.ParseInt(ref, 10, 64); err == nil {
 		if err := b.ask(ctx, func(*turn) { live = b.jobs[core.JobID(n)] }); err != nil {
 			return nil, nil, err

@@ -55,6 +55,10 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 			if again = t.countOver(wants) != over; again {
 				return // another of those it waits for came home just now
 			}
+			if id, known, e := t.taken(owner, spec.Key); known || e != nil {
+				ids, refused = []core.JobID{id}, e
+				return
+			}
 			proto := t.coreJob(owner, spec, allowed, need, bring)
 			if reason, ok := place.EverFits(t.b.eng.World().View(t.now, 0), proto, t.b.eng.World().PlacePolicy(proto)); !ok {
 				refused = &badinput.Error{Field: "procs", Value: fmt.Sprint(spec.Min), Want: reason.String()}
@@ -102,7 +106,7 @@ func (t *turn) submitAll(owner User, spec *jobfile.Job, work string, inputs []st
 	for n, index := range indices {
 		id := t.b.nextJob
 		t.b.nextJob++
-		j := newJob(store.Job{ID: id, Unique: newUnique(), User: owner.Name, Owner: owner.ID, Submitted: t.now, Parent: parent, Spec: spec,
+		j := newJob(store.Job{ID: id, Unique: uniqueOf(owner, spec.Key), User: owner.Name, Owner: owner.ID, Submitted: t.now, Parent: parent, Spec: spec,
 			Index: index, State: core.Submitted, Deadline: proto.Deadline, Work: work, Named: spec.Stdout+spec.Stderr != "",
 			Inputs: slices.Clone(inputs), After: waits[n]})
 		if spec.Begin > 0 {

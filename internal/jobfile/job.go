@@ -68,6 +68,10 @@ type Job struct {
 
 	Manager Manager `json:"manager,omitzero"`
 
+	// Key is made up by who submits: a job that its owner submitted with the same
+	// one before is not taken in again.
+	Key string `json:"key,omitempty"`
+
 	// By is the deadline where it was given as a moment; Deadline is the time
 	// until then from when the file was read. Whoever submits later sets it again:
 	// see Due. BeginAt likewise is Begin.
@@ -161,6 +165,8 @@ func (j *Job) Check() error {
 		return bad("pattern", j.Pattern.Name, patternErr.Error())
 	case j.Stdout+j.Stderr != "" && !filepath.IsAbs(j.Workdir):
 		return bad("workdir", j.Workdir, "the folder to which output files are relative")
+	case len(j.Key) > 200 || j.Key != "" && j.Array.Len() > 0:
+		return bad("key", j.Key, "at most 200 bytes, and no array")
 	case farErr != nil:
 		return bad("inputs", far.From, farErr.Error())
 	case j.Begin < 0 || j.Deadline < 0 || j.Estimate < 0 || j.Time < 0 || j.Memory < 0 || j.Processes < 0 || j.Retries < 0:
