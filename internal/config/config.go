@@ -23,6 +23,7 @@ type Config struct {
 	Sample   time.Duration // how often running jobs and loads are looked at
 	Keep     Keep
 	Limits   Limits
+	Weather  Weather
 }
 
 // Cluster is a place where jobs run: a part of this machine, or a batch system,
@@ -77,6 +78,14 @@ type Policy struct {
 type Keep struct {
 	Jobs time.Duration // records, logs and checkpoints of a job, after its end
 	Logs int64         // bytes of output kept of one job; the oldest go first
+}
+
+// Weather is what is measured of the network.
+type Weather struct {
+	Off     bool
+	Every   time.Duration // a way is not measured more often; 0: as often as the budget allows
+	Budget  float64       // part of each link that may be used for it; 0: the usual one
+	Network string        // file that describes what may not be measured; "": none
 }
 
 // Limits bound what a job may bring along.

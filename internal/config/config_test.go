@@ -127,6 +127,11 @@ func TestAWrongFileIsToldByLineFieldAndValue(t *testing.T) {
 		{"intervals: {sample: 10ms}", `:1: intervals.sample "10ms": a time from 100ms to 2m`},
 		{"intervals: {sample: soon}", `:1: intervals.sample "soon": a time such as 30s, 10m, 1h30m, 2d or a number of seconds`},
 		{"keep: {jobs: x}", `:1: keep.jobs "x": a time such as 30s, 10m, 1h30m, 2d or a number of seconds`},
+		{"weather: {probe: sometimes}", `:1: weather.probe "sometimes": on, off, or how often each way may be measured, from 1s to 24h`},
+		{"weather: {probe: 10ms}", `:1: weather.probe "10ms": on, off, or how often each way may be measured, from 1s to 24h`},
+		{"weather: {budget: 50%}", `:1: weather.budget "50%": a part of each link from 0.01% to 10%, such as 0.5%`},
+		{"weather: {budget: none}", `:1: weather.budget "none": a part of each link from 0.01% to 10%, such as 0.5%`},
+		{"weather: {network: ''}", `:1: weather.network: a file that describes the network: a bandwidth graph (JSON, CSV) or a platform (YAML, XML)`},
 		{"limits: {files: 0}", `:1: limits.files "0": a whole number from 1 to 1000000000`},
 	} {
 		got, err := Read("c.yaml", []byte(c.text), four)

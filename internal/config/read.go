@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,9 +55,13 @@ func Read(name string, data []byte, cpus []int) (*Config, error) {
 				yamlfile.Set("files", &c.Limits.Files, func(v yamlfile.Value) int { return v.Whole(1, maxFiles) }),
 			)
 		}),
+		yamlfile.Key("weather", c.Weather.read),
 	)
 	if err := top.Err(); err != nil {
 		return nil, err
+	}
+	if n := c.Weather.Network; n != "" && !filepath.IsAbs(n) {
+		c.Weather.Network = filepath.Join(filepath.Dir(name), n)
 	}
 	return c, nil
 }
