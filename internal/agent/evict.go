@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 // How long before the manager of the cluster ends us we begin to leave: a tenth
@@ -65,6 +66,28 @@ func (l *life) onEviction() {
 		l.note("limit", "leave", "the manager of "+l.attempt.Cluster+" ends it soon; it is to be continued", nil)
 		l.stop(stopOrder{notice(l.now()) * 3 / 4, "the time limit of the cluster is near"})
 	}
+}
+
+// cause is what ended an attempt that was not to end yet. Who tells an agent to go
+// is its cluster's manager, which takes the processors away, or a machine that
+// stops.
+func (l *life) cause(m *wire.Message) string {
+	switch {
+	case m.Cause != "":
+		return m.Cause
+	case m.Kind == wire.Lost:
+		return l.folder.lostBy()
+	case m.Kind != wire.Left || l.quit == nil:
+		return ""
+	case below(os.Getenv):
+		return jobfile.Preempted
+	}
+	return jobfile.NodeFail
+}
+
+// below says whether we run as a job of a cluster's manager.
+func below(getenv func(string) string) bool {
+	return getenv("SLURM_JOB_ID") != "" || getenv("JOB_ID") != "" && getenv("SGE_ROOT") != ""
 }
 
 // together is how far apart a program and its agent may be told to go by who

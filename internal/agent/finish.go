@@ -149,6 +149,7 @@ func sameEntry(e *depot.Entry, info fs.FileInfo, path string) bool {
 // conclude says how the attempt ended, once that is written down.
 func (l *life) conclude(m wire.Message) {
 	l.phase = told
+	m.Cause = l.cause(&m)
 	if err := l.folder.write(exitFile, m, false); err != nil {
 		l.around.log.Error("not remembered", "error", err) // we tell it all the same
 	}

@@ -80,10 +80,22 @@ func (f folder) lost() string {
 	if err != nil {
 		return ""
 	}
-	if why := strings.TrimSpace(string(text)); why != "" {
+	why, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	if why != "" {
 		return why
 	}
 	return "the cluster lost it"
+}
+
+// lostBy is the cause of that, as jobfile calls it, on the second line; "": not
+// known.
+func (f folder) lostBy() string {
+	text, err := os.ReadFile(f.path("lost"))
+	if err != nil {
+		return ""
+	}
+	_, cause, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return strings.TrimSpace(cause)
 }
 
 // known says whether the broker knows all there is to know.

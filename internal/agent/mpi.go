@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 	"github.com/godwit-hpc/godwit/mpi/yield"
 )
 
@@ -63,7 +64,7 @@ func (f folder) lostHost() string { return f.path("lost-host") }
 // blame.
 func (l *life) ending(r checkpoint.Result) wire.Message {
 	if host, err := os.ReadFile(l.folder.lostHost()); err == nil && r.Code != 0 && len(l.attempt.Hosts) > 1 {
-		return wire.Message{Kind: wire.Lost, Why: fmt.Sprintf("the connection to %s was lost: %s", host, howItEnded(r))}
+		return wire.Message{Kind: wire.Lost, Cause: jobfile.NodeFail, Why: fmt.Sprintf("the connection to %s was lost: %s", host, howItEnded(r))}
 	}
 	return wire.Message{Kind: wire.Ended, Code: r.Code, Why: howItEnded(r)}
 }

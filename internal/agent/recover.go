@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 // toEndLeftovers is how long it may take until what an earlier agent left is
@@ -70,11 +71,11 @@ func (l *life) tellFor() error {
 		l.phase = finishing
 		l.bringResult(was.Message)
 	case errors.Is(err, fs.ErrNotExist):
-		why := l.folder.lost()
-		if why == "" {
-			why = "the agent beside the program died, and the program with it"
+		m := wire.Message{Kind: wire.Lost, Why: l.folder.lost(), State: lostVitals()}
+		if m.Why == "" {
+			m.Why, m.Cause = "the agent beside the program died, and the program with it", jobfile.NodeFail
 		}
-		l.conclude(wire.Message{Kind: wire.Lost, Why: why, State: lostVitals()})
+		l.conclude(m)
 	default:
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/history"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
 	"github.com/godwit-hpc/godwit/internal/store"
 )
 
@@ -67,7 +66,6 @@ func (t *turn) underWay(j *job) bool {
 }
 
 func (t *turn) message(j *job, m *wire.Message) {
-	id, epoch := j.rec.ID, j.rec.Epoch
 	t.vitals(j, m.State)
 	switch m.Kind {
 	case wire.Running:
@@ -81,38 +79,22 @@ func (t *turn) message(j *job, m *wire.Message) {
 		t.after(func() { j.answerSaves(saveResult{err: m.Why}) })
 	case wire.StaysOn:
 		j.rec.Reason = m.Why
-		t.step(&core.Input{Kind: core.StaysOn, Job: id, Epoch: epoch})
+		t.step(&core.Input{Kind: core.StaysOn, Job: j.rec.ID, Epoch: j.rec.Epoch})
 		t.explain(j, "stay", "could not be saved", m.Why, nil)
 	case wire.Left:
 		t.left(j, m)
 	case wire.Ended:
 		if !t.again(j, m) {
 			t.over(j, m)
-			return
 		}
-		t.explain(j, "lost", "started again", m.Why+": its user wants it to be tried again", nil)
-		t.tidy(j, epoch)
-		t.step(&core.Input{Kind: core.Crashed, Job: id, Epoch: epoch})
 	case wire.Lost:
-		t.explain(j, "lost", "attempt lost", m.Why, nil)
-		t.tidy(j, epoch)
-		t.step(&core.Input{Kind: core.Crashed, Job: id, Epoch: epoch})
-		if j.rec.State.Terminal() { // it was tried often enough
-			j.rec.Reason += "; the last time: " + m.Why
-		}
+		t.lost(j, m)
 	case wire.Note:
 		if m.Entry != nil {
 			m.Entry.At = t.now // the agent's clock is not ours
 			t.entry(j, *m.Entry)
 		}
 	}
-}
-
-// again says whether a program that failed is to be started again, from its last
-// checkpoint if it has one.
-func (t *turn) again(j *job, m *wire.Message) bool {
-	w := t.b.eng.World().Job(j.rec.ID)
-	return m.Code != 0 && w != nil && w.Losses() < j.spec.Retries && slices.Contains(j.spec.RetryOn, jobfile.RetryFailed)
 }
 
 // running: the program runs. What a later attempt wrote after the checkpoint
@@ -228,6 +210,10 @@ func (t *turn) moved(j *job, x history.Transfer) {
 
 // left: the program was stopped as it was told, or left by itself.
 func (t *turn) left(j *job, m *wire.Message) {
+	if t.takenAway(j, m) {
+		t.lost(j, m)
+		return
+	}
 	if m.Saved == nil && len(j.saved) == 0 {
 		t.truncate(j, 0, 0) // it starts from the beginning
 	}

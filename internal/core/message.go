@@ -40,7 +40,7 @@ const (
 	Left                       // Job, Epoch: saved itself and left after a stop
 	StaysOn                    // Job, Epoch: was told to stop, could not be saved and runs on
 	Ended                      // Job, Epoch: N is the exit code
-	Crashed                    // Job, Epoch: ended through no fault of its own
+	Crashed                    // Job, Epoch: ended through no fault of its own; Mandatory: and is not to be started again
 	Polled                     // Cluster: Procs are used by others
 	HostsDown                  // Cluster: Procs failed
 	HostsUp                    // Cluster: Procs are there (again)

@@ -82,6 +82,7 @@ const (
 	FastestHere
 	CouldNotSave
 	ClusterRefuses
+	NotStartedAgain
 	numReasons
 )
 
@@ -133,6 +134,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	ReleasedTooFew:    {"released-too-few", "released only %[1]s of the %[2]s processors that it had to"},
 	NotLeftInTime:     {"not-left-in-time", "was told to leave and had not after %[1]s s"},
 	ProgramCrashed:    {"program-crashed", "its attempt ended through no fault of its own"},
+	NotStartedAgain:   {"not-started-again", "its attempt was lost in a way after which it is not started again"},
 	ComesAgain:        {"comes-again", "waits to be placed again"},
 	MustGrow:          {"must-grow", "job %[1]s said that it must grow: %[2]s processors wanted"},
 	GivenBack:         {"given-back", "by the job itself"},

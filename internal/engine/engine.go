@@ -163,7 +163,7 @@ func (e *Engine) take(in *core.Input) {
 	case core.Ended:
 		e.ended(j, in.N)
 	case core.Crashed:
-		e.crashed(j)
+		e.crashed(j, in.Mandatory)
 	case core.Left:
 		e.left(j)
 	case core.StaysOn:

@@ -86,9 +86,15 @@ func (e *Engine) notLeft(j *world.Job) {
 }
 
 // crashed: the attempt ended through no fault of the program. What was lost is
-// the checkpoint method's business; here it only gets another attempt.
-func (e *Engine) crashed(j *world.Job) {
-	e.runs(j)
+// the checkpoint method's business; here it only gets another attempt, unless its
+// user wants none after such a loss.
+func (e *Engine) crashed(j *world.Job, forGood bool) {
+	if e.runs(j) && forGood {
+		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
+		e.leaves(j)
+		e.become(j, core.Failed, core.Reason{Code: core.NotStartedAgain})
+		return
+	}
 	e.attemptLost(j, core.Reason{Code: core.ProgramCrashed})
 }
 

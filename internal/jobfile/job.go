@@ -6,6 +6,7 @@ package jobfile
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,8 +126,20 @@ type Checkpoint struct {
 // Never is the Every of a job that is saved only when asked for or moved.
 const Never = time.Duration(-1)
 
-// RetryFailed in RetryOn is a program that ended with another exit code than 0.
-const RetryFailed = "failed"
+// What RetryOn may name.
+const (
+	NodeFail    = "node_fail" // its host died, or what runs it there
+	Preempted   = "preempted" // its cluster took the processors away
+	RetryFailed = "failed"    // the program ended with another exit code than 0
+)
+
+// RetriedAfter says whether the job is to be started again after an attempt that
+// was lost for a cause other than itself: all of them unless some are named, and
+// what nobody knows the cause of counts as each.
+func (j *Job) RetriedAfter(cause string) bool {
+	named := slices.ContainsFunc(j.RetryOn, func(s string) bool { return s != RetryFailed })
+	return !named || cause == "" || slices.Contains(j.RetryOn, cause)
+}
 
 // DefaultRetries is how often a job is started again that was lost through no
 // fault of its own: often enough for a bad day, not for ever.

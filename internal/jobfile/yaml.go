@@ -221,7 +221,7 @@ func (d *draft) readProcs(v yamlfile.Value) {
 	d.procs = s
 }
 
-var failures = []string{"node_fail", "preempted", RetryFailed}
+var failures = []string{NodeFail, Preempted, RetryFailed}
 
 func parseFailure(s string) (string, error) { return oneOf(s, failures) }
 

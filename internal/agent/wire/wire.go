@@ -143,6 +143,7 @@ type Message struct {
 	Method string   `json:"method,omitempty"`
 	Hosts  []string `json:"hosts,omitempty"`
 	Why    string   `json:"why,omitempty"`
+	Cause  string   `json:"cause,omitempty"`  // of Lost, and of Left that nobody ordered: jobfile.NodeFail, jobfile.Preempted; "": not known
 	Stream int      `json:"stream,omitempty"` // 1 stdout, 2 stderr
 	Offset int64    `json:"offset,omitempty"`
 	Data   []byte   `json:"data,omitempty"`

@@ -21,6 +21,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
 	"github.com/godwit-hpc/godwit/internal/driver/batch/batchtest"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 func TestMain(m *testing.M) {
@@ -357,10 +358,10 @@ func TestAQuestionWithoutAnAnswerMeansNothing(t *testing.T) {
 
 func TestWhatTheManagerLostIsReportedWithItsWords(t *testing.T) {
 	for name, c := range map[string]struct {
-		how, want string
+		how, want, cause string
 	}{
-		"known":     {"NODE_FAIL", "the cluster ended job 100: NODE_FAIL"},
-		"forgotten": {"FORGOTTEN", "does not say why"},
+		"known":     {"NODE_FAIL", "the cluster ended job 100: NODE_FAIL", jobfile.NodeFail},
+		"forgotten": {"FORGOTTEN", "does not say why", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, p := newWorld(t, nil)
@@ -372,8 +373,8 @@ func TestWhatTheManagerLostIsReportedWithItsWords(t *testing.T) {
 			p.lose(c.how)
 			w.Until("the loss to be heard", func() bool { return w.Told(a, wire.Lost) == 1 })
 			m := w.Heard(a)
-			if why := m[len(m)-1].Why; !strings.Contains(why, c.want) || strings.Contains(why, "\n") {
-				t.Errorf("%q", why)
+			if last := m[len(m)-1]; !strings.Contains(last.Why, c.want) || strings.Contains(last.Why, "\n") || last.Cause != c.cause {
+				t.Errorf("%q, %q", last.Why, last.Cause)
 			}
 			p.release() // a manager that was wrong
 			if err := d.Start(t.Context(), a); err != nil {

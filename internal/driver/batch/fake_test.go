@@ -142,7 +142,7 @@ func (p *pretender) lose(how string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, j := range p.jobs {
-		j.gone, j.ending = true, batch.Ending{How: how}
+		j.gone, j.ending = true, batch.Ending{How: how, Cause: map[string]string{"NODE_FAIL": jobfile.NodeFail}[how]}
 	}
 }
 

@@ -89,6 +89,7 @@ type Entry struct {
 // Ending is how a job ended.
 type Ending struct {
 	How    string // in the manager's words, such as NODE_FAIL
+	Cause  string // jobfile.NodeFail, jobfile.Preempted; "": neither, or not known
 	Code   int
 	Signal int
 }

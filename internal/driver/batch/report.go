@@ -20,9 +20,9 @@ type reporter struct {
 
 // lose writes down why an attempt is lost and has it told. a.mu is held.
 func (d *Driver) lose(a *attempt, endings map[string]Ending) {
-	why := a.ending(endings)
+	why, cause := a.ending(endings), endings[a.job].Cause
 	d.log.Warn("an attempt is lost", "job", a.id.Job, "epoch", a.id.Epoch, "why", why)
-	if err := attemptdir.Replace(a.dir, attemptdir.LostFile, []byte(why+"\n")); err != nil {
+	if err := attemptdir.Replace(a.dir, attemptdir.LostFile, []byte(why+"\n"+cause+"\n")); err != nil {
 		d.log.Error("a loss cannot be written down", "job", a.id.Job, "epoch", a.id.Epoch, "err", err)
 		return // it is tried again next time
 	}

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 // record is one line of the accounting file: a job, or a task of one, that
@@ -87,6 +89,14 @@ var meanings = map[int]string{
 	36: "checking configured daemons", 37: "a limit of time or memory was enforced", 38: "adding supplementary group", 100: "assumedly after job",
 }
 
+// Which of them say that the host, or what runs jobs there, is to blame, and which
+// that the cell wanted the job elsewhere. What stands in neither may be the job's
+// own fault.
+var (
+	byHost = []int{1, 3, 4, 6, 7, 8, 9, 10, 11, 18, 19, 20, 21, 22, 29, 38}
+	byCell = []int{24, 25}
+)
+
 // What Grid Engine calls a job that was ended by a signal, or by a limit.
 const died, enforced = 100, 37
 
@@ -106,9 +116,14 @@ func (r record) ending() batch.Ending {
 	case late && (r.Failed == enforced || r.Failed == died && e.Signal != 0):
 		words = fmt.Sprintf("time limit h_rt=%.0f reached", r.Limit)
 	case r.Failed == died && e.Signal != 0:
-		words = "killed, as by qdel"
+		words, e.Cause = "killed, as by qdel", jobfile.Preempted
 	case words == "":
 		words = "for a reason that has no name"
+	}
+	if slices.Contains(byHost, r.Failed) {
+		e.Cause = jobfile.NodeFail
+	} else if slices.Contains(byCell, r.Failed) {
+		e.Cause = jobfile.Preempted
 	}
 	e.How = fmt.Sprintf("failed %d on %s: %s", r.Failed, r.Host, words)
 	return e

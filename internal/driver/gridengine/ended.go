@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 // Ended says how jobs ended that are no longer listed. Grid Engine writes that
@@ -25,7 +26,7 @@ func (m *Manager) Ended(ctx context.Context, ids []string) (map[string]batch.End
 		case broken:
 			ends[id] = batch.Ending{How: "could not be started: " + reason}
 		case silent:
-			ends[id] = batch.Ending{How: "its host " + host + " does not answer"}
+			ends[id] = batch.Ending{How: "its host " + host + " does not answer", Cause: jobfile.NodeFail}
 		case jobNumber.MatchString(id):
 			wanted[id] = true
 		}
@@ -65,7 +66,7 @@ func (m *Manager) unwritten(ctx context.Context, wanted map[string]bool, ends ma
 			continue
 		}
 		if m.waited[id] {
-			ends[id] = batch.Ending{How: "it was deleted before it began"}
+			ends[id] = batch.Ending{How: "it was deleted before it began", Cause: jobfile.Preempted}
 			continue
 		}
 		early = id

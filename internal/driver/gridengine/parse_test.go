@@ -15,6 +15,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 // recorded is what a real Grid Engine 8.1.9 printed.
@@ -119,10 +120,15 @@ func TestTheAccountingFileTellsHowJobsEnded(t *testing.T) {
 		"1":  {How: "exit status 0"},
 		"9":  {How: "failed 28 on localhost: changing into working directory"},
 		"17": {How: "failed 37 on localhost: time limit h_rt=3 reached", Code: 137, Signal: 9},
-		"18": {How: "failed 100 on localhost: killed, as by qdel", Code: 137, Signal: 9},
+		"18": {How: "failed 100 on localhost: killed, as by qdel", Cause: jobfile.Preempted, Code: 137, Signal: 9},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	for failed, cause := range map[int]string{0: "", 21: jobfile.NodeFail, 25: jobfile.Preempted, 26: "", 37: ""} {
+		if got := (record{Failed: failed}).ending(); got.Cause != cause {
+			t.Errorf("failed %d: %+v", failed, got)
+		}
 	}
 }
 

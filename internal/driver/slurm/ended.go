@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 const (
@@ -96,7 +97,7 @@ func parseAccounts(out string) map[string]batch.Ending {
 		if len(f) < 2 || !isNumber(f[0]) || !isOver(f[1]) {
 			continue
 		}
-		e := batch.Ending{How: f[1]}
+		e := batch.Ending{How: f[1], Cause: causeOf(f[1])}
 		if len(f) > 2 {
 			e.Code, e.Signal = parseExit(f[2])
 		}
@@ -114,7 +115,7 @@ func parseJobs(out string) map[string]batch.Ending {
 		if !isNumber(id) || !isOver(state) {
 			continue
 		}
-		e := batch.Ending{How: state}
+		e := batch.Ending{How: state, Cause: causeOf(state)}
 		e.Code, e.Signal = parseExit(f["ExitCode"])
 		if why := f["Reason"]; why != "" && why != "None" && state != "CANCELLED" { // there it is why it waited
 			e.How += ", " + why
@@ -122,6 +123,20 @@ func parseJobs(out string) map[string]batch.Ending {
 		endings[id] = e
 	}
 	return endings
+}
+
+// causeOf says what took a job that ended in this state away from its user. One
+// that an administrator cancels was taken away as well; its user does so through
+// us.
+func causeOf(state string) string {
+	word, _, _ := strings.Cut(state, " ") // CANCELLED by 0
+	switch strings.TrimSuffix(word, "+") {
+	case "NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED", "RECONFIG_FAIL":
+		return jobfile.NodeFail
+	case "PREEMPTED", "REVOKED", "CANCELLED":
+		return jobfile.Preempted
+	}
+	return ""
 }
 
 // fields are the words of the form key=value of a line, the first of each key. A

@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
 	"github.com/godwit-hpc/godwit/internal/hostlist"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 // recorded is what a real Slurm said.
@@ -79,14 +80,14 @@ func TestStatesMeanWhatTheySay(t *testing.T) {
 
 func TestEndingsAreRead(t *testing.T) {
 	want := map[string]batch.Ending{
-		"1": {How: "CANCELLED"}, "3": {How: "CANCELLED"}, "12": {How: "FAILED, BadConstraints", Signal: 1}, "13": {How: "COMPLETED"},
+		"1": {How: "CANCELLED", Cause: jobfile.Preempted}, "3": {How: "CANCELLED", Cause: jobfile.Preempted}, "12": {How: "FAILED, BadConstraints", Signal: 1}, "13": {How: "COMPLETED"},
 	}
 	if got := parseJobs(recorded(t, "jobs-22.05.txt")); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	// As the manual of sacct describes them.
 	accounts := "3|CANCELLED by 0|0:0\n4|FAILED|3:0\n5|NODE_FAIL|1:0\n6|RUNNING|0:0\n7|TIMEOUT|0:15\n8|OUT_OF_MEMORY|0:125\n9.batch|FAILED|1:0\n10|COMPLETED\n\n"
-	want = map[string]batch.Ending{"3": {How: "CANCELLED by 0"}, "4": {How: "FAILED", Code: 3}, "5": {How: "NODE_FAIL", Code: 1},
+	want = map[string]batch.Ending{"3": {How: "CANCELLED by 0", Cause: jobfile.Preempted}, "4": {How: "FAILED", Code: 3}, "5": {How: "NODE_FAIL", Cause: jobfile.NodeFail, Code: 1},
 		"7": {How: "TIMEOUT", Signal: 15}, "8": {How: "OUT_OF_MEMORY", Signal: 125}, "10": {How: "COMPLETED"}}
 	if got := parseAccounts(accounts); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

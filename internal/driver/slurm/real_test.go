@@ -18,6 +18,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/batch/batchtest"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/driver/slurm"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
 // All of this runs on one cluster, as an ordinary user on its head.
@@ -27,7 +28,7 @@ func TestOnARealSlurm(t *testing.T) {
 		if !strings.Contains(run, t.Name()) { // else it may name one of those below
 			run = "^" + t.Name() + "$"
 		}
-		t.Log(onACluster(t, 2, 4, []string{"-test.run=" + run, "-test.v"}))
+		t.Log(onACluster(t, 2, 4, []string{"-test.run=" + run, "-test.v"}, "PreemptType=preempt/partition_prio", "PreemptMode=CANCEL"))
 		return
 	}
 	limited := startLimited(t)
@@ -41,6 +42,7 @@ func TestOnARealSlurm(t *testing.T) {
 	t.Run("WhatWouldWaitForEverIsGivenUp", hopeless)
 	t.Run("ASubmissionWhoseAnswerIsLostIsNotRepeated", answerLost)
 	t.Run("AJobThatAnAdministratorCancelsIsReported", cancelled)
+	t.Run("AJobThatIsPreemptedIsReportedAsThat", preempted)
 	t.Run("AControllerThatIsRestartedLosesNothing", restarted)
 	t.Run("ATimeLimitIsKept", limited)
 	t.Run("ANodeThatCountsAsDeadRunsOn", nodeFails)
@@ -178,6 +180,29 @@ func cancelled(t *testing.T) {
 	}
 }
 
+// Those who may take processors away from others do so. The agent says that it
+// was told to go, and Slurm says by whom.
+func preempted(t *testing.T) {
+	outside(t, "scontrol", "create", "PartitionName=urgent", "Nodes=ALL", "MaxTime=INFINITE", "PriorityTier=10")
+	defer outside(t, "scontrol", "delete", "PartitionName=urgent")
+	w := newWorld(t, slurm.Options{Options: []string{"--nodelist=n2"}}, nil)
+	d, a := w.OpenBatch(), w.Attempt(drivertest.Stays)
+	mustStart(t, d, a)
+	w.Until("the program to begin", func() bool { return w.Started(a) == 1 })
+	id := ask(t, "squeue", "--noheader", "--format=%i", "--name="+jobName(t, d.Prefix(), a))
+	urgent := ask(t, "sbatch", "--parsable", "--partition=urgent", "--nodelist=n2", "--nodes=1", "--ntasks=4", "--output=/dev/null", "--chdir=/", "--wrap=sleep 1")
+	defer ask(t, "scancel", urgent)
+	w.Until("that to be heard", func() bool { return w.Told(a, wire.Left) == 1 })
+	if m := w.Heard(a); m[len(m)-1].Cause != jobfile.Preempted {
+		t.Errorf("%+v", m[len(m)-1])
+	}
+	m := slurm.New(slurm.Options{})
+	w.Until("Slurm to have ended it", func() bool {
+		ended, err := m.Ended(t.Context(), []string{id})
+		return err == nil && ended[id].How == "PREEMPTED" && ended[id].Cause == jobfile.Preempted
+	})
+}
+
 func jobName(t *testing.T, prefix string, a *wire.Attempt) string {
 	t.Helper()
 	list, err := slurm.New(slurm.Options{}).Queue(t.Context(), "gw-")
@@ -250,7 +275,7 @@ func restarted(t *testing.T) {
 // startLimited starts what takes longer than it may and returns a test of what
 // became of it.
 func startLimited(t *testing.T) func(t *testing.T) {
-	w := newWorld(t, slurm.Options{}, func(o *batch.Options) { o.Time = 30 * time.Second }) // Slurm counts in minutes
+	w := newWorld(t, slurm.Options{Options: []string{"--nodelist=n1"}}, func(o *batch.Options) { o.Time = 30 * time.Second }) // Slurm counts in minutes
 	a := w.Attempt(drivertest.Stays)
 	mustStart(t, w.OpenBatch(), a)
 	return func(t *testing.T) {
@@ -274,6 +299,7 @@ func nodeFails(t *testing.T) {
 		mustStart(t, d, a)
 		w.Until("the program to begin", func() bool { return w.Started(a) == 1 })
 	}
+	id := ask(t, "squeue", "--noheader", "--format=%i", "--name="+jobName(t, d.Prefix(), stays))
 	outside(t, "kill", "n2")
 	defer outside(t, "revive", "n2")
 	m := slurm.New(slurm.Options{})
@@ -281,6 +307,9 @@ func nodeFails(t *testing.T) {
 		list, err := m.Queue(t.Context(), d.Prefix())
 		return err == nil && len(list) == 0
 	})
+	if ended, err := m.Ended(t.Context(), []string{id}); err != nil || ended[id].Cause != jobfile.NodeFail {
+		t.Errorf("Slurm says %+v, %v", ended, err)
+	}
 	time.Sleep(5 * w.Options.Poll)
 	d = w.OpenBatch()
 	for _, a := range []*wire.Attempt{ends, stays} {
