@@ -67,3 +67,27 @@ type Offer struct {
 	Bytes int64           `json:"bytes"` // of its files
 	At    gate.Rendezvous `json:"at"`
 }
+
+// Placer is a Stager whose site can also put files where its user wants them.
+type Placer interface {
+	Stager
+	// Place puts what a folder holds into a folder of the user, or one thing at a
+	// path: nobody ever sees half a file. Asked again, it goes on.
+	Place(ctx context.Context, p Place) ([]Placed, error)
+	// Drop removes a folder of ours that was placed.
+	Drop(ctx context.Context, path string) error
+}
+
+// Place is a folder and where what it holds is to be put: a folder of ours at the
+// same site, which is emptied, or the one folder of a tree that the site keeps.
+type Place struct {
+	Path string `json:"path,omitempty"`
+	Tree string `json:"tree,omitempty"`
+	To   string `json:"to"` // with a slash at its end, or if it is one: a folder
+}
+
+// Placed is a file or a folder that was put somewhere.
+type Placed struct {
+	File
+	Tree string `json:"tree,omitempty"` // which holds it alone, if the site keeps it
+}

@@ -107,6 +107,12 @@ func (p *post) move(ctx context.Context, q *talk.Request) (*talk.Answer, error) 
 		m, err := p.files.Take(ctx, *q.Offer)
 		a.Moved = &m
 		return a, err
+	case talk.Place:
+		var err error
+		a.Placed, err = p.files.Place(ctx, *q.Place)
+		return a, err
+	case talk.Drop:
+		return a, p.files.Drop(ctx, q.Path)
 	}
 	return nil, errors.ErrUnsupported
 }

@@ -38,7 +38,7 @@ type Site struct {
 	inUse sync.RWMutex // by those who bring something
 }
 
-var _ driver.Stager = (*Site)(nil)
+var _ driver.Placer = (*Site)(nil)
 
 // Kept is the folder, in that of a site, of the depot that holds what was
 // brought.

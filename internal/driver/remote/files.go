@@ -8,7 +8,10 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
 )
 
-var _ driver.Peer = (*Driver)(nil)
+var (
+	_ driver.Peer   = (*Driver)(nil)
+	_ driver.Placer = (*Driver)(nil)
+)
 
 // Stat looks at a file over there.
 func (d *Driver) Stat(ctx context.Context, path string) (driver.File, error) {
@@ -50,6 +53,21 @@ func (d *Driver) Offer(ctx context.Context, w driver.Wanted) (driver.Offer, func
 // Take has fetched over there what another site offers.
 func (d *Driver) Take(ctx context.Context, o driver.Offer) (driver.Moved, error) {
 	return d.move(ctx, &talk.Request{Do: talk.Take, Offer: &o})
+}
+
+// Place has results put where their user wants them over there.
+func (d *Driver) Place(ctx context.Context, p driver.Place) ([]driver.Placed, error) {
+	a, err := d.ask(ctx, &talk.Request{Do: talk.Place, Place: &p}, false, nil)
+	if err != nil {
+		return nil, err
+	}
+	return a.Placed, nil
+}
+
+// Drop has results removed over there that were placed.
+func (d *Driver) Drop(ctx context.Context, path string) error {
+	_, err := d.ask(ctx, &talk.Request{Do: talk.Drop, Path: path}, false, nil)
+	return err
 }
 
 func (d *Driver) move(ctx context.Context, q *talk.Request) (driver.Moved, error) {

@@ -81,6 +81,8 @@ const (
 	Bring   = "bring" // from there
 	Offer   = "offer" // to another site; stands until the stream is closed
 	Take    = "take"  // what another site offers
+	Place   = "place" // results where the user wants them
+	Drop    = "drop"  // results that were placed
 	Sense   = "sense" // the machine, or the way to another
 )
 
@@ -91,9 +93,10 @@ type Request struct {
 	Attempt *wire.Attempt `json:"attempt,omitempty"` // start
 	ID      driver.ID     `json:"id,omitzero"`       // release, why
 	Need    *driver.Need  `json:"need,omitempty"`    // wait
-	Path    string        `json:"path,omitempty"`    // stat, push, offer
+	Path    string        `json:"path,omitempty"`    // stat, push, offer, drop
 	Tree    string        `json:"tree,omitempty"`    // bring; offer, of what is kept
 	Offer   *driver.Offer `json:"offer,omitempty"`   // take
+	Place   *driver.Place `json:"place,omitempty"`   // place
 
 	Sense *driver.Sensing `json:"sense,omitempty"` // sense
 }
@@ -109,7 +112,7 @@ func (r *Request) Check() error {
 		if r.Need == nil {
 			return errors.New("wait without a need")
 		}
-	case Stat, Push:
+	case Stat, Push, Drop:
 		if r.Path == "" {
 			return errors.New("no file is named")
 		}
@@ -120,6 +123,10 @@ func (r *Request) Check() error {
 	case Take:
 		if r.Offer == nil {
 			return errors.New("take without an offer")
+		}
+	case Place:
+		if p := r.Place; p == nil || p.To == "" || (p.Path == "") == (p.Tree == "") {
+			return errors.New("place without what, or where")
 		}
 	case Sense:
 		if r.Sense == nil || r.Sense.Listen != nil && r.Sense.Probe != nil {
@@ -137,15 +144,16 @@ type Answer struct {
 	Error string `json:"error,omitempty"`
 	Class string `json:"class,omitempty"` // of the error, as the port names it; see Failed
 
-	Found  []driver.Found `json:"found,omitempty"`
-	Load   *driver.Load   `json:"load,omitempty"`
-	Survey *driver.Survey `json:"survey,omitempty"`
-	Wait   *driver.Wait   `json:"wait,omitempty"`
-	Why    string         `json:"why,omitempty"`
-	File   *driver.File   `json:"file,omitempty"`
-	Moved  *driver.Moved  `json:"moved,omitempty"`
-	Offer  *driver.Offer  `json:"offer,omitempty"`
-	Sensed *driver.Sensed `json:"sensed,omitempty"`
+	Found  []driver.Found  `json:"found,omitempty"`
+	Load   *driver.Load    `json:"load,omitempty"`
+	Survey *driver.Survey  `json:"survey,omitempty"`
+	Wait   *driver.Wait    `json:"wait,omitempty"`
+	Why    string          `json:"why,omitempty"`
+	File   *driver.File    `json:"file,omitempty"`
+	Moved  *driver.Moved   `json:"moved,omitempty"`
+	Offer  *driver.Offer   `json:"offer,omitempty"`
+	Placed []driver.Placed `json:"placed,omitempty"`
+	Sensed *driver.Sensed  `json:"sensed,omitempty"`
 }
 
 // classes are the errors that keep their meaning on the way, by name.
