@@ -41,6 +41,7 @@ type Options struct {
 	Rule     string        // by which agents predict; "": the usual one
 	Logs     joblog.Limits
 	KeepJobs time.Duration // what jobs wrote is dropped so long after their end; 0: never
+	Weather  Weather
 	// Moved hears of every transfer between two clusters, of which "" is the
 	// broker: how many bytes were sent, and in what time. nil: nobody does.
 	Moved func(from, to string, bytes int64, took time.Duration)
@@ -76,6 +77,7 @@ type Broker struct {
 	ways     ways
 	shelves  map[uint32]*replicas // of users who are not the broker's own
 	moving   oneAtATime           // transfers
+	weather  forecasts
 	base     core.Time
 	began    time.Time
 
@@ -134,7 +136,11 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 		b.clusters = append(b.clusters, &cluster{Cluster: c, id: core.ClusterID(i), load: driver.Load{Share: 1}, told: felt{share: 1}})
 	}
 	b.features = sharedFeatures(opt.Clusters)
-	if err := b.load(ctx); err != nil {
+	err := b.load(ctx)
+	if err == nil {
+		err = b.openWeather(ctx)
+	}
+	if err != nil {
 		b.cancel()
 		return nil, err
 	}
@@ -156,6 +162,7 @@ func (b *Broker) Now() core.Time { return b.now() }
 // makes going on impossible. Jobs run on.
 func (b *Broker) Run(ctx context.Context) error {
 	defer close(b.stopped)
+	defer b.closeWeather()
 	defer b.work.Wait()
 	defer b.cancel()
 	b.resume()
@@ -163,6 +170,7 @@ func (b *Broker) Run(ctx context.Context) error {
 		b.goBeside(func(ctx context.Context) { b.feel(ctx, c) })
 	}
 	b.goBeside(b.housekeep)
+	b.goBeside(b.watchWeather)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

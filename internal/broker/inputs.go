@@ -149,7 +149,10 @@ func (b *Broker) bringTime(ctx context.Context, rows []history.Transfer, in *sto
 }
 
 // rate is the bytes a second that a transfer is expected to reach.
-func rate(rows []history.Transfer, from, to string, near bool) float64 {
+func (b *Broker) rate(rows []history.Transfer, from, to string, near bool) float64 {
+	if r, ok := b.weatherRate(from, to); ok {
+		return r
+	}
 	const tooFew = 64 << 10 // bytes, which tell of nothing but delays
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r history.Transfer) bool { return r.Sent < tooFew })
 	if r, n := history.Rate(rows, from, to); n > 0 && r > 0 {

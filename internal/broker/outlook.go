@@ -99,7 +99,7 @@ func (b *Broker) alternatives(ctx context.Context, j *job, v *wire.Vitals, input
 			overhead = predict.Sum(overhead, wait)
 		}
 		if int(c.id) < len(bring) && bring[c.id] > 0 {
-			overhead = predict.Sum(overhead, predict.LogNormal(bring[c.id].Seconds(), overheadSpread))
+			overhead = predict.Sum(overhead, predict.LogNormal(bring[c.id].Seconds(), b.bringSpread(c)))
 		}
 		left := predict.Elsewhere(work, b.speed(c), max(1, j.spec.Min), b.share(ctx, c), overhead)
 		moves = append(moves, core.Alternative{Cluster: c.id, Left: left.Quantiles(), Overhead: overhead.Median()})
@@ -185,6 +185,11 @@ func (b *Broker) share(ctx context.Context, c *cluster) predict.Dist {
 		load = c.load
 		c.mu.Unlock()
 	}
+	if err == nil {
+		if d := b.shareAhead(c, load); d.Known() {
+			return d
+		}
+	}
 	share := min(1, max(0.01, load.Share))
 	return predict.LogNormal(share, max(0.02, min(1, load.Sd/share)))
 }
@@ -249,7 +254,7 @@ func (b *Broker) quotes(ctx context.Context, spec *jobfile.Job, allowed []core.C
 	for _, c := range b.clusters {
 		q := Quote{Cluster: c.Name, Chance: -1, Transfer: predict.Point(leastBring.Seconds())}
 		if len(bring) > 0 && bring[c.id] > 0 {
-			q.Transfer = predict.LogNormal(bring[c.id].Seconds(), overheadSpread)
+			q.Transfer = predict.LogNormal(bring[c.id].Seconds(), b.bringSpread(c))
 		}
 		size := procs(c.Hosts)
 		switch {

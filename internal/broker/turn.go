@@ -115,7 +115,7 @@ func (b *Broker) Stuck() error {
 func (t *turn) needed() bool {
 	x := &t.batch
 	return len(x.Events)+len(x.Send)+len(x.Sent)+len(x.Jobs)+len(x.Entries)+len(x.Checkpoints)+len(x.Forget)+
-		len(x.Runs)+len(x.Transfers)+len(x.Quotes)+len(x.Settings) > 0
+		len(x.Runs)+len(x.Transfers)+len(x.Quotes)+len(x.Settings)+len(x.Weather) > 0 || x.Thin != nil
 }
 
 // after has f done once the turn is durable.

@@ -91,9 +91,9 @@ func (b *Broker) sources(ctx context.Context, rows []history.Transfer, in *store
 		size = guessedSize
 	}
 	home, known := b.clusterNamed(in.Site), b.replicasOf(ctx)
-	through := source{seconds: size / rate(rows, "", to.Name, to.Site == "")}
+	through := source{seconds: size / b.rate(rows, "", to.Name, to.Site == "")}
 	if home != nil && (in.Tree == "" || known.onlyElsewhere(in.Tree)) {
-		through.seconds += size / rate(rows, home.Name, "", home.Site == "")
+		through.seconds += size / b.rate(rows, home.Name, "", home.Site == "")
 	}
 	list := []source{through}
 	if b.peer(ctx, to) == nil {
@@ -101,7 +101,7 @@ func (b *Broker) sources(ctx context.Context, rows []history.Transfer, in *store
 	}
 	direct := func(from *cluster, w driver.Wanted) {
 		if from != nil && from.Site != to.Site && b.peer(ctx, from) != nil && b.ways.open(from, to, b.now()) {
-			list = append(list, source{from, w, size / rate(rows, from.Name, to.Name, false)})
+			list = append(list, source{from, w, size / b.rate(rows, from.Name, to.Name, false)})
 		}
 	}
 	direct(home, driver.Wanted{Path: in.Path})

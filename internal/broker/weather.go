@@ -1,0 +1,265 @@
+package broker
+
+import (
+	"context"
+	"math"
+	"os"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/predict"
+	"github.com/godwit-hpc/godwit/internal/store"
+	"github.com/godwit-hpc/godwit/internal/weather"
+	"github.com/godwit-hpc/godwit/internal/weather/measured"
+	"github.com/godwit-hpc/godwit/internal/weather/plan"
+	"github.com/godwit-hpc/godwit/internal/weather/sensor"
+	"github.com/godwit-hpc/godwit/internal/weather/watch"
+)
+
+// Weather says what is to be measured of the network.
+type Weather struct {
+	Off     bool
+	Every   time.Duration // a way is not measured more often; 0: as often as the budget allows
+	Budget  float64       // part of each link that may be used for it; 0: the usual one
+	Network string        // file that describes what may not be measured; "": none
+}
+
+// forecasts is the weather as the broker knows it.
+type forecasts struct {
+	book   *weather.Book
+	watch  *watch.Watch      // nil: nothing is measured
+	hosts  []watch.Host      // with a sensor, the broker's own first
+	whose  []string          // cluster of each of them; "": the broker's own machine
+	proxy  map[string]string // by cluster: the host that stands for it; "" is the broker's own machine
+	sensor *sensor.Sensor    // on this machine
+	moved  func(string, string, int64, time.Duration)
+}
+
+const (
+	// rebuiltFrom is how many values of each series are played again at the start:
+	// as many as forecasters look back.
+	rebuiltFrom = 300
+	// Values are kept as they are for a day, and then one in ten minutes for two weeks.
+	keepAll   = 24 * time.Hour
+	thinTo    = 10 * time.Minute
+	keepThin  = 14 * 24 * time.Hour
+	keepEvery = 15 * time.Second
+	thinEvery = time.Hour
+)
+
+// openWeather reads what was measured before and sees who can measure.
+func (b *Broker) openWeather(ctx context.Context) error {
+	w := &b.weather
+	w.book = weather.NewBook()
+	if file := b.opt.Weather.Network; file != "" {
+		if err := w.book.Describe(file); err != nil {
+			return err
+		}
+	}
+	rows, err := b.opt.Store.Weather(ctx, store.Series{Newest: rebuiltFrom})
+	if err != nil {
+		return err
+	}
+	entries := make([]weather.Entry, 0, len(rows))
+	for _, r := range rows {
+		entries = append(entries, weather.Entry{Key: weather.Key{What: measured.Quantity(r.What), From: r.From, To: r.To}, At: r.At, Value: r.Value})
+	}
+	w.book.Load(entries)
+	b.findSensors()
+	if b.opt.Weather.Off || len(w.hosts) < 2 {
+		return nil
+	}
+	w.watch = watch.New(watch.Options{Hosts: w.hosts, Book: w.book, Now: b.now, Log: b.opt.Log,
+		Plan: plan.Config{Budget: b.opt.Weather.Budget, Every: b.opt.Weather.Every}})
+	w.moved = b.opt.Moved
+	b.opt.Moved = b.sawTransfer
+	return nil
+}
+
+// findSensors finds the hosts that can measure: this machine, and those that an
+// outpost runs on. Of a cluster with a manager that is the one from which jobs are
+// submitted; it goes by the cluster's name.
+func (b *Broker) findSensors() {
+	w := &b.weather
+	name, err := os.Hostname()
+	if err != nil {
+		name = "localhost"
+	}
+	var load func(context.Context) (driver.Load, error)
+	for _, c := range b.clusters {
+		if c.Site == "" && !c.Managed && load == nil {
+			load = c.Driver.Load
+		}
+	}
+	w.sensor = sensor.New(load, b.opt.Clock)
+	w.proxy = map[string]string{"": name}
+	b.addSensor(watch.Host{Name: name, Sensor: w.sensor, Machine: load != nil}, "")
+	sites := map[string]string{"": name}
+	for _, c := range b.clusters {
+		if at, known := sites[c.Site]; known {
+			w.proxy[c.Name] = at
+			continue
+		}
+		for i, s := range sensorsOf(c) {
+			if s == nil {
+				continue
+			}
+			h := watch.Host{Name: c.Name, Site: c.Site, Sensor: s, Machine: !c.Managed}
+			if !c.Managed && i < len(c.HostNames) {
+				h.Name, h.Reach = c.HostNames[i], c.HostNames[i]
+			}
+			at := b.addSensor(h, c.Name)
+			if _, known := sites[c.Site]; !known {
+				sites[c.Site], w.proxy[c.Name] = at, at
+			}
+		}
+	}
+}
+
+// sensorsOf are the sensors of a cluster, by host.
+func sensorsOf(c *cluster) []driver.Sensor {
+	switch d := c.Driver.(type) {
+	case interface{ Sensors() []driver.Sensor }:
+		return d.Sensors()
+	case driver.Sensor:
+		return []driver.Sensor{d}
+	}
+	return nil
+}
+
+// addSensor takes a host in, under a name that no other has.
+func (b *Broker) addSensor(h watch.Host, cluster string) string {
+	w := &b.weather
+	for _, o := range w.hosts {
+		if o.Name == h.Name {
+			h.Name = cluster + "/" + h.Name
+		}
+	}
+	w.hosts, w.whose = append(w.hosts, h), append(w.whose, cluster)
+	return h.Name
+}
+
+// watchWeather measures, and keeps what was measured, until the broker ends.
+func (b *Broker) watchWeather(ctx context.Context) {
+	w := &b.weather
+	if w.watch == nil {
+		return
+	}
+	b.goBeside(w.watch.Run)
+	thinned := b.now()
+	for pause(ctx, keepEvery) {
+		var thin *store.Thin
+		if now := b.now(); now.Sub(thinned) > thinEvery {
+			thinned = now
+			thin = &store.Thin{Before: now.Add(-keepAll), Step: thinTo, Drop: now.Add(-keepThin)}
+			w.book.Forget(now.Add(-keepThin))
+		}
+		if list := w.book.Take(); len(list) > 0 || thin != nil {
+			b.tell(func(t *turn) {
+				for _, e := range list {
+					t.batch.Weather = append(t.batch.Weather, store.Reading{What: string(e.What), From: e.From, To: e.To, At: e.At, Value: e.Value})
+				}
+				t.batch.Thin = thin
+			})
+		}
+	}
+}
+
+func (b *Broker) closeWeather() { _ = b.weather.sensor.Close() }
+
+// sawTransfer takes in what a transfer achieved: a short one tells of nothing but
+// delays.
+func (b *Broker) sawTransfer(from, to string, bytes int64, took time.Duration) {
+	const leastBytes, leastTime = 1 << 20, 50 * time.Millisecond
+	w := &b.weather
+	a, known := w.proxy[from]
+	z, alsoKnown := w.proxy[to]
+	if known && alsoKnown && a != z && bytes >= leastBytes && took >= leastTime {
+		w.watch.Moved(a, z, float64(bytes)*8/1e6/took.Seconds())
+	}
+	if w.moved != nil {
+		w.moved(from, to, bytes, took)
+	}
+}
+
+// lookAhead is how far what is forecast for a transfer or a job is looked ahead.
+const lookAhead = 10 * time.Minute
+
+// wayBetween is what lies between two clusters, "" being the broker.
+func (b *Broker) wayBetween(from, to string) (weather.Way, bool) {
+	w := &b.weather
+	a, known := w.proxy[from]
+	z, alsoKnown := w.proxy[to]
+	if !known || !alsoKnown { // a file may know them
+		a, z = from, to
+	}
+	if w.book == nil || a == z {
+		return weather.Way{}, false
+	}
+	return w.book.Between(a, z, b.now(), lookAhead)
+}
+
+// weatherRate is the bytes a second that a transfer between two clusters will
+// reach, as far as the network goes; false if nothing is known of the way.
+func (b *Broker) weatherRate(from, to string) (float64, bool) {
+	way, ok := b.wayBetween(from, to)
+	return math.Min(way.Mbps.Median()*1e6/8, nearRate), ok
+}
+
+// bringSpread is how uncertain the time of a transfer to a cluster is, as a
+// standard deviation of the logarithm.
+func (b *Broker) bringSpread(c *cluster) float64 {
+	const besides = 0.2 // disks, and who else wants something
+	way, ok := b.wayBetween("", c.Name)
+	if !ok {
+		return overheadSpread
+	}
+	return min(1, math.Hypot(besides, math.Log(way.Mbps.Quantile(0.841)/way.Mbps.Median())))
+}
+
+// shareAhead is the share that a newcomer will have of a processor of the
+// cluster, as its host was of late; unknown if nothing was measured of it, or if
+// what it is now is not like that.
+func (b *Broker) shareAhead(c *cluster, now driver.Load) predict.Dist {
+	w := &b.weather
+	const often = 10 * time.Second
+	if w.watch == nil || len(c.HostNames) != 1 || c.Managed {
+		return predict.Dist{}
+	}
+	host := w.proxy[c.Name]
+	k, at := weather.Key{What: measured.CPU, From: host}, b.now()
+	s, ok := w.book.One(k, at, 0)
+	if !ok {
+		return predict.Dist{}
+	}
+	if at.Sub(s.At) > often {
+		w.book.Add(k, at, min(1, max(0, now.Share)))
+	}
+	if math.Abs(s.Next.Value-now.Share) > 2*(s.Next.Error+now.Sd)+0.05 {
+		return predict.Dist{}
+	}
+	return w.book.Share(host, at, lookAhead)
+}
+
+// WeatherView is what is known of the network and its hosts.
+type WeatherView struct {
+	Now      core.Time
+	Watching int // hosts with sensors that measure; 0: nothing is measured
+	Series   []weather.Series
+}
+
+// Weather is what was measured, with forecasts of the mean over some time.
+func (b *Broker) Weather(over time.Duration) WeatherView {
+	w := &b.weather
+	v := WeatherView{Now: b.now(), Series: w.book.All(b.now(), over)}
+	if w.watch != nil {
+		v.Watching = len(w.hosts)
+	}
+	return v
+}
+
+// Readings are the values of all series that are kept, since a moment.
+func (b *Broker) Readings(ctx context.Context, since core.Time) ([]store.Reading, error) {
+	return b.opt.Store.Weather(ctx, store.Series{Since: since})
+}
