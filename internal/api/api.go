@@ -5,7 +5,7 @@
 //
 //	GET  /v1/ping                                      → Ping
 //	POST /v1/jobs                   Submit             → Submitted
-//	GET  /v1/jobs?all=1                                → []Job, newest first; without all those that live and the last few
+//	GET  /v1/jobs?all=1&users=1                        → []Job, newest first; without all those that live and the last few; with users those of all, for root
 //	GET  /v1/jobs/{id}                                 → Job; id is the number or the uid
 //	POST /v1/jobs/{id}/cancel                          → Job, as soon as nothing of it is left
 //	POST /v1/jobs/{id}/migrate      Migrate            → Done
@@ -17,8 +17,15 @@
 //	GET  /v1/clusters                                  → []Cluster
 //	GET  /v1/history?program=…                         → []History
 //	GET  /v1/history/calibration                       → Calibration
+//	GET  /v1/weather?over=60&since=3600                → Weather; over and since in seconds
+//	GET  /v1/weather/graph?on=…                        → Graph
+//	GET  /v1/hosts?on=…                                → []Host
 //	POST /v1/shutdown                                  → Done; the broker ends, jobs run on
 //	     /v1/depot/                                    the chunks of work folders, see package depot
+//
+// One broker may serve several users. Who asks is the user of the process at the
+// other end of the socket, and sees and touches nobody's jobs but their own; the
+// job of somebody else is answered as one that there never was. Root sees all.
 //
 // Whatever is no success answers with Error and an HTTP status of 400 or more.
 package api
@@ -87,6 +94,7 @@ type Done struct {
 type Job struct {
 	ID       core.JobID `json:"id"`
 	UID      string     `json:"uid"`
+	User     string     `json:"user"`
 	Name     string     `json:"name"`
 	State    core.State `json:"state"`
 	Cluster  string     `json:"cluster"` // "" while it has none

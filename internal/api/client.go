@@ -56,6 +56,15 @@ func (c *Client) Jobs(ctx context.Context, all bool) ([]Job, error) {
 	return get[[]Job](ctx, c, path)
 }
 
+// JobsOfAll lists the jobs of all users, for root.
+func (c *Client) JobsOfAll(ctx context.Context, all bool) ([]Job, error) {
+	path := "/v1/jobs?users=1"
+	if all {
+		path += "&all=1"
+	}
+	return get[[]Job](ctx, c, path)
+}
+
 // Job is one job; id is its number or its uid.
 func (c *Client) Job(ctx context.Context, id string) (Job, error) {
 	return get[Job](ctx, c, jobPath(id, ""))

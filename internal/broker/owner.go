@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -99,6 +100,18 @@ func (b *Broker) hand(ctx context.Context) (Hand, error) {
 	return b.opt.Users.Hand(u.ID)
 }
 
+// Depot is where the files of who asks are.
+func (b *Broker) Depot(ctx context.Context) (*depot.Store, error) { return b.depot(ctx) }
+
+// Rules says why who asks may not decide about the broker itself; nil if they may.
+func (b *Broker) Rules(ctx context.Context) error {
+	u, err := b.user(ctx)
+	if err != nil || u.ID != 0 {
+		return cmp.Or(err, error(&badinput.Error{Field: "user", Value: u.Name, Want: "root, who alone rules a broker of several users"}))
+	}
+	return nil
+}
+
 // stager is what moves the files of a cluster as who asks sees them; nil if
 // nothing does.
 func (b *Broker) stager(ctx context.Context, c *cluster) driver.Stager {
@@ -106,11 +119,11 @@ func (b *Broker) stager(ctx context.Context, c *cluster) driver.Stager {
 	if err != nil {
 		return nil
 	}
-	if p, ok := c.Driver.(driver.PerUser); ok && u.ID != 0 {
-		return p.FilesOf(u.ID)
-	}
 	if c.Files != nil && u.ID == 0 {
 		return c.Files
+	}
+	if p, ok := c.Driver.(driver.PerUser); ok {
+		return p.FilesOf(u.ID)
 	}
 	s, _ := c.Driver.(driver.Stager)
 	return s

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,10 +157,12 @@ func (b *Broker) Jobs(ctx context.Context, all bool) ([]View, error) {
 	return b.list(ctx, all, name, b.owns)
 }
 
+var errTheirs = &badinput.Error{Field: "--all-users", Want: "root, who alone sees the jobs of others"}
+
 // JobsOfAll lists the jobs of all users, for who may see them.
 func (b *Broker) JobsOfAll(ctx context.Context, all bool) ([]View, error) {
 	if u, err := b.user(ctx); err != nil || u.ID != 0 {
-		return nil, errors.Join(err, errors.New("the jobs of others are theirs: only root sees them"))
+		return nil, cmp.Or(err, error(errTheirs))
 	}
 	return b.list(ctx, all, "", b.sees)
 }

@@ -257,14 +257,20 @@ func (b *Broker) resume() {
 // sweep ends attempts that a cluster knows and we do not, as soon as it can be
 // asked.
 func (b *Broker) sweep(ctx context.Context, c *cluster) {
-	found, err := c.Driver.Find(ctx)
-	for wait := time.Second; err != nil; wait = min(2*wait, time.Minute) {
+	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+		found, err := c.Driver.Find(ctx)
+		b.endStale(ctx, c, found)
+		if err == nil {
+			return
+		}
 		b.opt.Log.Error("cannot ask what runs", "cluster", c.Name, "error", err)
 		if !pause(ctx, wait) {
 			return
 		}
-		found, err = c.Driver.Find(ctx)
 	}
+}
+
+func (b *Broker) endStale(ctx context.Context, c *cluster, found []driver.Found) {
 	for _, f := range found {
 		stale := false
 		if b.ask(ctx, func(t *turn) {

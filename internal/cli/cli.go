@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/agent"
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/hand"
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/outpost"
 )
@@ -38,6 +40,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	now            clock.Clock
+	toldShared     sync.Once // that the broker is that of all users
 }
 
 // Main runs the command that the arguments name and returns the exit code of
@@ -55,13 +58,16 @@ func Main(version string, args []string, stdin io.Reader, stdout, stderr io.Writ
 	if len(args) == 1 && args[0] == "outpost" { // started by a broker over SSH, for nobody to type
 		return outpost.Main()
 	}
+	if len(args) == 1 && args[0] == hand.Word { // likewise, as the user whose files are concerned
+		return hand.Main()
+	}
 	if code, ours := lab.Reexec(args); ours {
 		return code
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	a := &app{version, stdin, stdout, stderr, clock.Real()}
+	a := &app{version: version, stdin: stdin, stdout: stdout, stderr: stderr, now: clock.Real()}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)

@@ -68,7 +68,7 @@ func TestAnInterruptedRunLeavesNoFiles(t *testing.T) {
 	cancel()
 	dir := t.TempDir()
 	var out, msg bytes.Buffer
-	a := &app{"v0", strings.NewReader(""), &out, &msg, clock.Real()}
+	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &out, stderr: &msg, now: clock.Real()}
 	root := a.root()
 	root.SetArgs([]string{"sim", "--scenario", file(t, "s.yaml", smallScenario), "--jobs-out", filepath.Join(dir, "jobs.csv"),
 		"--log", filepath.Join(dir, "run.jsonl")})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/badinput"
 )
 
 const (
@@ -24,8 +25,18 @@ const (
 	maxBrokerLog = 4 << 20
 )
 
-// connect finds the broker of this user, and starts one where none runs.
+// connect finds the broker: the one that GODWIT_SOCKET names, this user's own, or
+// that of all users of the machine; where none of them runs it starts one of this
+// user's own.
 func (a *app) connect(ctx context.Context) (*api.Client, error) {
+	if socket := os.Getenv(api.SocketSetting); socket != "" {
+		if err := api.Trusted(socket); err != nil {
+			return nil, &badinput.Error{Field: api.SocketSetting, Value: socket, Want: "the socket of a broker", Err: err}
+		}
+		c := api.Dial(socket)
+		_, err := a.pingUntilClear(ctx, c)
+		return c, err
+	}
 	state, err := api.StateDir()
 	if err != nil {
 		return nil, err
@@ -40,9 +51,26 @@ func (a *app) connect(ctx context.Context) (*api.Client, error) {
 		return c, a.startBroker(ctx, c, state)
 	}
 	if nobodyThere(err) {
+		if shared := a.shared(ctx); shared != nil {
+			return shared, nil
+		}
 		return c, a.startBroker(ctx, c, state)
 	}
 	return c, err
+}
+
+// shared is the broker of all users of the machine; nil if there is none, or this
+// user named a state folder, and with it a broker of their own.
+func (a *app) shared(ctx context.Context) *api.Client {
+	if os.Getenv("GODWIT_STATE") != "" || api.Trusted(api.SharedSocket) != nil {
+		return nil
+	}
+	c := api.Dial(api.SharedSocket)
+	if _, err := a.pingUntilClear(ctx, c); err != nil {
+		return nil
+	}
+	a.toldShared.Do(func() { a.say("using the broker of all users on " + api.SharedSocket) })
+	return c
 }
 
 // nobodyThere tells a missing broker from one that does not work.
@@ -64,7 +92,7 @@ func (a *app) pingUntilClear(ctx context.Context, c *api.Client) (api.Ping, erro
 // shutDown ends a broker and returns when it is gone.
 func (a *app) shutDown(ctx context.Context, c *api.Client) error {
 	_, err := c.Shutdown(ctx)
-	if nobodyThere(err) {
+	if nobodyThere(err) || badinput.Is(err) {
 		return err
 	}
 	// Whatever else it answered, or that it ended before it had: what counts is

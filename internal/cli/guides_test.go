@@ -29,7 +29,7 @@ func understood(t *testing.T, where string, args []string) {
 	if args[0] == "completion" {
 		return // followed by what a shell does with it
 	}
-	a := &app{"v0", strings.NewReader(""), &strings.Builder{}, &strings.Builder{}, clock.Real()}
+	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}, now: clock.Real()}
 	cmd, rest, err := a.root().Find(args)
 	if err == nil {
 		err = cmd.ParseFlags(rest)
@@ -59,7 +59,7 @@ func TestEveryCommandInTheGuidesIsUnderstood(t *testing.T) {
 }
 
 func TestEveryExampleInTheHelpIsUnderstood(t *testing.T) {
-	a := &app{"v0", strings.NewReader(""), &strings.Builder{}, &strings.Builder{}, clock.Real()}
+	a := &app{version: "v0", stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}, now: clock.Real()}
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		for _, args := range commandLines(cmd.Example, "") {

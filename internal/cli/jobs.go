@@ -49,48 +49,64 @@ func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]strin
 
 func (a *app) psCommand() *cobra.Command {
 	var output string
-	var all bool
+	var all, users bool
 	cmd := &cobra.Command{
 		Use:   "ps",
 		Short: "List the jobs",
 		Long: `Lists the jobs that wait or run, and those that ended last; with --all every job
-that is still remembered.`,
+that is still remembered.
+
+Of a broker that several users share you see your own jobs; root sees those of all
+with --all-users.`,
 		Example: `  godwit ps
-  godwit ps --all -o json`,
+  godwit ps --all -o json
+  sudo godwit ps --all-users`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.askBroker(cmd.Context(), func(c *api.Client) error {
-				jobs, err := c.Jobs(cmd.Context(), all)
+				list := c.Jobs
+				if users {
+					list = c.JobsOfAll
+				}
+				jobs, err := list(cmd.Context(), all)
 				if err != nil {
 					return err
 				}
 				if output == "json" {
 					return writeJSON(a.stdout, orEmpty(jobs))
 				}
-				return a.printJobs(jobs)
+				return a.printJobs(jobs, users)
 			})
 		},
 	}
 	g := outputGroup(&output)
 	g.flags.BoolVarP(&all, "all", "a", false, "also those that ended long ago")
+	g.flags.BoolVar(&users, "all-users", false, "those of all users, for root")
 	groupFlags(cmd, g)
 	return cmd
 }
 
-func (a *app) printJobs(jobs []api.Job) error {
+func (a *app) printJobs(jobs []api.Job, users bool) error {
 	if len(jobs) == 0 {
 		a.say("no jobs; godwit run -- COMMAND makes one")
 		return nil
 	}
 	t := newTable("job", "name", "state", "cluster", "submitted", "ran", "done", "ends", "by", "in time", "code", "").right(0, 5, 6, 9, 10)
+	if users {
+		t = newTable("job", "user", "name", "state", "cluster", "submitted", "ran", "done", "ends", "by", "in time", "code", "").right(0, 6, 7, 10, 11)
+	}
 	for i := range jobs {
 		j := &jobs[i]
 		ends := j.PredictedEnd
 		if j.Ended != nil {
 			ends = j.Ended
 		}
-		t.add(fmt.Sprint(j.ID), nameText(j), strings.ToLower(j.State.String()), orDash(j.Cluster), a.momentText(j.Submitted), duration(j.WallS),
-			partText(j.Progress), a.momentText(ends), a.momentText(j.Deadline), inTime(j), codeText(j.ExitCode), whyText(j))
+		row := []string{fmt.Sprint(j.ID)}
+		if users {
+			row = append(row, j.User)
+		}
+		t.add(append(row, nameText(j), strings.ToLower(j.State.String()), orDash(j.Cluster), a.momentText(j.Submitted), duration(j.WallS),
+			partText(j.Progress), a.momentText(ends), a.momentText(j.Deadline), inTime(j), codeText(j.ExitCode), whyText(j))...)
 	}
 	return t.print(a.stdout, a.width())
 }

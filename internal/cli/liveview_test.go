@@ -21,7 +21,7 @@ func ptr[T any](x T) *T { return &x }
 // quietApp is an app whose clock stands still and whose words can be read.
 func quietApp() (*app, *bytes.Buffer, *bytes.Buffer) {
 	var out, msg bytes.Buffer
-	return &app{"v0", strings.NewReader(""), &out, &msg, func() time.Time { return noon }}, &out, &msg
+	return &app{version: "v0", stdin: strings.NewReader(""), stdout: &out, stderr: &msg, now: func() time.Time { return noon }}, &out, &msg
 }
 
 func runningJob() *api.Job {

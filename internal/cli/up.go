@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,11 +27,18 @@ run, submit and quote start a broker by themselves where none runs; it ends when
 has had nothing to do for a while. Use up to have one that stays, or to see what it
 does.
 
+With --shared, as root, it is the broker of all users of this machine: each finds it by
+itself, runs jobs as nobody but themselves, and sees nobody's jobs but their own; see
+docs/guides/shared.md.
+
 All it keeps is in one folder: GODWIT_STATE, else godwit in the XDG state folder.
 Its clusters and limits stand in a settings file, see examples/config/two-clusters.yaml.`
 
 const upExample = `  godwit up
   godwit up --config examples/config/two-clusters.yaml
+
+  # One for all users of the machine
+  sudo godwit up --shared --config /etc/godwit/config.yaml
 
   # End the broker that runs; jobs run on
   godwit up --stop`
@@ -38,6 +46,7 @@ const upExample = `  godwit up
 type upFlags struct {
 	config, logLevel string
 	embedded, stop   bool
+	shared           bool
 	readyFD          int
 }
 
@@ -51,13 +60,17 @@ func (a *app) upCommand() *cobra.Command {
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.stop {
-				return a.stopBroker(cmd.Context())
+				return a.stopBroker(cmd.Context(), f)
+			}
+			if f.shared {
+				return a.upShared(cmd.Context(), f)
 			}
 			return a.up(cmd.Context(), f)
 		},
 	}
 	g := newGroup("Broker")
 	g.flags.StringVar(&f.config, "config", "", "read settings from `FILE`, rather than from GODWIT_CONFIG or the XDG folder")
+	g.flags.BoolVar(&f.shared, "shared", false, "serve all users of this machine, each as themselves; as root")
 	g.flags.BoolVar(&f.stop, "stop", false, "end the broker that runs; its jobs run on")
 	g.flags.Var(choice(&f.logLevel, "debug", "info", "warn", "error"), "log", "how much is logged")
 	g.flags.BoolVar(&f.embedded, "embedded", false, "end when there has been nothing to do for a while")
@@ -79,22 +92,35 @@ func (a *app) up(ctx context.Context, f *upFlags) error {
 			return err
 		}
 	}
+	return a.serve(ctx, f, daemon.Options{State: state, Config: f.config, Embedded: f.embedded})
+}
+
+// upShared runs the broker of all users.
+func (a *app) upShared(ctx context.Context, f *upFlags) error {
+	if os.Geteuid() != 0 {
+		return &badinput.Error{Field: "--shared", Want: "root: it starts the jobs of every user as that user (without --shared the broker is yours alone)"}
+	}
+	o := daemon.Options{Config: f.config, State: cmp.Or(os.Getenv("GODWIT_STATE"), api.SharedState), Shared: cmp.Or(os.Getenv(api.SocketSetting), api.SharedSocket)}
+	if o.Config == "" {
+		o.Config = cmp.Or(os.Getenv("GODWIT_CONFIG"), api.SharedSettings)
+	}
+	return a.serve(ctx, f, o)
+}
+
+// serve runs a broker.
+func (a *app) serve(ctx context.Context, f *upFlags, o daemon.Options) error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return err
 	}
-	err = daemon.Run(ctx, daemon.Options{
-		State: state, Config: f.config, Embedded: f.embedded, Version: a.version,
-		Log: slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level})),
-		Ready: func(socket string, cfg *config.Config) {
-			a.ready(f, socket, cfg)
-		},
-	})
+	o.Version, o.Log = a.version, slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	o.Ready = func(socket string, cfg *config.Config) { a.ready(f, socket, cfg) }
+	err := daemon.Run(ctx, o)
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		err = nil // ended as asked
 	case errors.Is(err, daemon.ErrRunning):
-		err = fmt.Errorf("%w: %s", err, state)
+		err = fmt.Errorf("%w: %s", err, o.State)
 	}
 	return err
 }
@@ -145,14 +171,19 @@ func (a *app) ready(f *upFlags, socket string, cfg *config.Config) {
 }
 
 // stopBroker ends the broker that runs.
-func (a *app) stopBroker(ctx context.Context) error {
-	state, err := api.StateDir()
-	if err != nil {
-		return err
+func (a *app) stopBroker(ctx context.Context, f *upFlags) error {
+	socket := cmp.Or(os.Getenv(api.SocketSetting), api.SharedSocket)
+	if !f.shared {
+		state, err := api.StateDir()
+		if err != nil {
+			return err
+		}
+		socket = api.SocketPath(state)
 	}
-	c := api.Dial(api.SocketPath(state))
+	c := api.Dial(socket)
 	defer c.Close()
-	if err = a.shutDown(ctx, c); nobodyThere(err) {
+	err := a.shutDown(ctx, c)
+	if nobodyThere(err) {
 		a.say("no broker runs")
 		err = nil
 	}

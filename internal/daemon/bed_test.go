@@ -22,7 +22,12 @@ import (
 // binary is the godwit binary, for agents; the sandbox lies beside it.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(sharedSetting); dir != "" {
+		os.Exit(sharedMain(dir))
+	}
+	os.Exit(testMain(m))
+}
 
 func testMain(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "godwit-daemon-")

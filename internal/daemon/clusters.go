@@ -33,6 +33,7 @@ type grid struct {
 	socket string
 	door   string             // a socket for agents alone
 	files  driver.Stager      // of this machine
+	users  *users             // besides our own; nil: there are none
 	speeds map[string]float64 // by model of CPU, as measured
 	gate   string             // where agents of batch systems on this machine find us; "": no gate yet
 
@@ -43,6 +44,11 @@ type grid struct {
 // clusters makes all of them.
 func (g *grid) clusters(ctx context.Context) ([]broker.Cluster, error) {
 	var err error
+	if g.users != nil {
+		if err := ownAccounts(g.cfg); err != nil {
+			return nil, err
+		}
+	}
 	if g.speeds, err = g.measure(ctx); err != nil {
 		return nil, err
 	}
@@ -61,6 +67,9 @@ func (g *grid) clusters(ctx context.Context) ([]broker.Cluster, error) {
 				return
 			}
 			g.placeSite(c, &g.cfg.Clusters[i])
+			if g.users != nil {
+				g.forUsers(c, &g.cfg.Clusters[i])
+			}
 			list[i] = *c
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/account"
 	"github.com/godwit-hpc/godwit/internal/api/server"
 	"github.com/godwit-hpc/godwit/internal/broker"
 	"github.com/godwit-hpc/godwit/internal/clock"
@@ -33,9 +33,11 @@ import (
 
 // Options say which broker.
 type Options struct {
-	State    string // its folder
-	Config   string // file with its settings; "": where settings are looked for
-	Embedded bool   // started for a command, ends when idle
+	State    string                                  // its folder
+	Config   string                                  // file with its settings; "": where settings are looked for
+	Embedded bool                                    // started for a command, ends when idle
+	Shared   string                                  // socket at which all users of this machine are answered, each as themselves; "": only our own user is
+	Accounts func(uid uint32) (*account.User, error) // of those users; nil: as the system says
 	Version  string
 	Agent    []string // command of an agent; nil: this program
 	Log      *slog.Logger
@@ -77,45 +79,49 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, chunks.Close()) }()
-	socket, listener, err := listen(o.State)
+	p, err := listen(&o, st)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = listener.Close() }()
-
-	door, agents, err := openDoor(socket)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = agents.Close() }()
-
-	g := &grid{Options: o, cfg: cfg, socket: socket, door: door, files: filesHere(o.State, chunks)}
+	defer func() { err = errors.Join(err, p.close()) }()
+	g := &grid{Options: o, cfg: cfg, socket: p.socket, door: p.door, files: filesHere(o.State, chunks), users: p.users}
 	defer func() { err = errors.Join(err, g.close()) }()
 	clusters, err := g.clusters(ctx)
 	if err != nil {
 		return err
 	}
-	b, err := broker.Open(ctx, broker.Options{State: o.State, Socket: socket, User: userName(), Store: st, Depot: chunks,
-		Clusters: clusters, Engine: engineConfig(cfg), Sample: cfg.Sample, Rule: cfg.Policy.Predict, Logs: joblog.Limits{Keep: cfg.Keep.Logs}, KeepJobs: cfg.Keep.Jobs, Log: o.Log})
+	options := broker.Options{State: o.State, Socket: p.socket, User: userName(), Store: st, Depot: chunks,
+		Clusters: clusters, Engine: engineConfig(cfg), Sample: cfg.Sample, Rule: cfg.Policy.Predict, Logs: joblog.Limits{Keep: cfg.Keep.Logs}, KeepJobs: cfg.Keep.Jobs, Weather: broker.Weather(cfg.Weather), Log: o.Log}
+	if p.users != nil {
+		options.Users = p.users
+	}
+	b, err := broker.Open(ctx, options)
 	if err != nil {
 		return err
 	}
-	return serve(ctx, stop, o, cfg, b, chunks, socket, listener, agents)
+	return serve(ctx, stop, o, cfg, b, p)
 }
 
 // serve runs the loop and answers until one of them ends.
-func serve(ctx context.Context, stop func(), o Options, cfg *config.Config, b *broker.Broker, chunks *depot.Store, socket string, l, agents net.Listener) error {
+func serve(ctx context.Context, stop func(), o Options, cfg *config.Config, b *broker.Broker, p *place) error {
 	watch := &activity{clock: clock.Real()}
 	watch.last.Store(watch.clock().UnixNano())
-	h := server.Handler(server.Options{Broker: b, Depot: chunks, Version: o.Version, PID: os.Getpid(), State: o.State,
+	h := server.Handler(server.Options{Broker: b, Shared: p.users != nil, Version: o.Version, PID: os.Getpid(), State: o.State,
 		Embedded: o.Embedded, Shutdown: stop})
 	srv := &http.Server{Handler: watch.around(h), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
-	close := serveAgents(ctx, h, agents)
+	l := p.listener
+	if p.users == nil {
+		l = server.SameUser(l, uint32(os.Getuid()))
+	} else {
+		srv.ConnContext = server.Identify(p.users.named)
+		p.users.serve = func(u broker.User, l net.Listener) func() { return serveAgents(server.For(ctx, u), h, l) }
+	}
+	close := serveAgents(server.For(ctx, broker.User{Name: userName()}), h, p.agents)
 	defer close()
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(server.SameUser(l, uint32(os.Getuid()))) }()
+	go func() { served <- srv.Serve(l) }()
 	if o.Ready != nil {
-		o.Ready(socket, cfg)
+		o.Ready(p.socket, cfg)
 	}
 	if o.Embedded {
 		go watch.leaveWhenIdle(ctx, b, stop)
@@ -127,23 +133,6 @@ func serve(ctx context.Context, stop func(), o Options, cfg *config.Config, b *b
 		err = errors.Join(err, e)
 	}
 	return err
-}
-
-// listen makes the socket. The store is ours by now, so a socket that is there
-// is left from a broker that was killed.
-func listen(state string) (string, net.Listener, error) {
-	path, err := api.PrepareSocket(state)
-	if err != nil {
-		return "", nil, err
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", nil, err
-	}
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		return "", nil, err
-	}
-	return path, l, os.Chmod(path, 0o600)
 }
 
 func engineConfig(cfg *config.Config) engine.Config {

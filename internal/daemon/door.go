@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -16,19 +15,14 @@ import (
 
 // openDoor makes a socket beside the broker's own for what comes from other
 // machines: whoever rules over one of those must not rule over this one.
-func openDoor(socket string) (string, net.Listener, error) {
-	path := filepath.Join(filepath.Dir(socket), strings.Replace(filepath.Base(socket), "broker", "agents", 1))
+// The word tells doors apart.
+func openDoor(socket, word string) (string, net.Listener, error) {
+	path := filepath.Join(filepath.Dir(socket), strings.Replace(filepath.Base(socket), "broker", "agents"+word, 1))
 	if path == socket { // it has no name of its own
-		path = strings.TrimSuffix(socket, ".sock") + "a.sock"
+		path = strings.TrimSuffix(socket, ".sock") + "a" + word + ".sock"
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", nil, err
-	}
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		return "", nil, err
-	}
-	return path, l, os.Chmod(path, 0o600)
+	l, err := listenAt(path, 0o600)
+	return path, l, err
 }
 
 // serveAgents answers agents, and nobody else, until the function that it

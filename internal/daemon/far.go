@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/account"
 	"github.com/godwit-hpc/godwit/internal/config"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/remote"
@@ -20,22 +21,27 @@ func (g *grid) far(c *config.Cluster) (driver.Driver, error) {
 	if len(c.SSHHosts) > 0 {
 		return g.several(c)
 	}
-	return g.reach(c, c.SSH, "")
+	return g.reach(c, c.SSH, "", nil)
 }
 
 // reach makes the driver of one host, or of a whole cluster behind it. The word
-// tells hosts of one cluster apart that may share a file system.
-func (g *grid) reach(c *config.Cluster, ssh, word string) (driver.Driver, error) {
+// tells hosts of one cluster apart that may share a file system; as is the user
+// who is to reach it, nil for our own.
+func (g *grid) reach(c *config.Cluster, ssh, word string, as *account.User) (*remote.Driver, error) {
 	owner, err := g.identity()
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(g.State, "clusters")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	o := remote.Options{Cluster: c.Name, SSH: ssh, SSHOptions: c.SSHOptions, Socket: g.door, Control: control(g.socket), Owner: owner + word,
+		Sent: g.sentFile(c, word, as), Settings: *g.settings(c), Log: g.Log}
+	if as != nil {
+		if err := g.dress(&o, c, as); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(o.Sent), 0o700); err != nil {
 		return nil, err
 	}
-	o := remote.Options{Cluster: c.Name, SSH: ssh, SSHOptions: c.SSHOptions, Socket: g.door, Control: control(g.socket), Owner: owner + word,
-		Sent: filepath.Join(dir, c.Name+word+".sent"), Settings: *g.settings(c), Log: g.Log}
 	if len(g.Agent) > 0 { // as tests have it
 		o.Binary = g.Agent[0]
 	}
@@ -43,7 +49,9 @@ func (g *grid) reach(c *config.Cluster, ssh, word string) (driver.Driver, error)
 	if err != nil {
 		return nil, err
 	}
-	g.keepOpen(d)
+	if as == nil {
+		g.keepOpen(d)
+	}
 	return d, nil
 }
 

@@ -17,7 +17,7 @@ import (
 func (g *grid) several(c *config.Cluster) (driver.Driver, error) {
 	var members []pool.Member
 	for i, ssh := range c.SSHHosts {
-		d, err := g.reach(c, ssh, fmt.Sprintf("-%d", i+1))
+		d, err := g.reach(c, ssh, memberWord(i), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -25,6 +25,8 @@ func (g *grid) several(c *config.Cluster) (driver.Driver, error) {
 	}
 	return pool.New(c.Name, members)
 }
+
+func memberWord(i int) string { return fmt.Sprintf("-%d", i+1) }
 
 // pooled is that cluster, host by host.
 func pooled(c *config.Cluster, p *pool.Driver, survey *driver.Survey) (*broker.Cluster, error) {

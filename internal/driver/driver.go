@@ -28,7 +28,8 @@ type Driver interface {
 	// Release ends the attempt if it still runs, sees to it that it can never
 	// start, and forgets it. When it returns nil no process of it is left.
 	Release(ctx context.Context, id ID) error
-	// Find lists the attempts the cluster knows, running or not.
+	// Find lists the attempts the cluster knows, running or not; with an error,
+	// those of them that it could ask for.
 	Find(ctx context.Context) ([]Found, error)
 	// Load says how busy the cluster is with the work of others.
 	Load(ctx context.Context) (Load, error)

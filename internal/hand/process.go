@@ -39,9 +39,9 @@ type report struct {
 
 // Other works as another user: in a process of that user, for each errand one.
 type Other struct {
-	Command []string              // of our program
-	As      func(*exec.Cmd) error // makes a process that user's
-	Broker  string                // the socket at which users are answered
+	Command []string        // of our program
+	As      func(*exec.Cmd) // makes a process that user's
+	Broker  string          // the socket at which users are answered
 }
 
 // PutBack has the changed files written by their owner.
@@ -88,9 +88,7 @@ func (o Other) send(ctx context.Context, e *errand, content io.Reader, marker *o
 	}
 	cmd.WaitDelay = time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := o.As(cmd); err != nil {
-		return got, err
-	}
+	o.As(cmd)
 	err := cmd.Run()
 	if e := wire.ReadFrame(&out, &got); e != nil {
 		return got, errors.Join(fmt.Errorf("a process of the user, for the user's files: %w", e), err, errors.New(strings.TrimSpace(said.String())))

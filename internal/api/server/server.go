@@ -1,5 +1,7 @@
 // Package server answers what package api asks, from a broker: HTTP over a Unix
-// socket, for processes of the same user alone. It turns the broker's records
+// socket, for processes of the same user alone, or of all users, each of whom is
+// shown what is theirs. Who asks is who the system says is at the other end, never
+// what is said over the connection. The package turns the broker's records
 // into what the surface promises; it must not decide anything.
 package server
 
@@ -9,11 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
@@ -26,7 +26,7 @@ import (
 // Options is what a server needs to know.
 type Options struct {
 	Broker   *broker.Broker
-	Depot    *depot.Store
+	Shared   bool // by several users: a request is answered only if it is known whose it is
 	Version  string
 	PID      int
 	State    string
@@ -46,27 +46,53 @@ type server struct {
 func Handler(o Options) http.Handler {
 	s := &server{o}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/ping", answer(s.ping))
-	mux.HandleFunc("POST /v1/jobs", answer(s.submit))
-	mux.HandleFunc("GET /v1/jobs", answer(s.jobs))
-	mux.HandleFunc("GET /v1/jobs/{id}", answer(s.job))
-	mux.HandleFunc("POST /v1/jobs/{id}/cancel", answer(s.cancel))
-	mux.HandleFunc("POST /v1/jobs/{id}/migrate", answer(s.migrate))
-	mux.HandleFunc("POST /v1/jobs/{id}/checkpoint", answer(s.checkpoint))
-	mux.HandleFunc("GET /v1/jobs/{id}/explain", answer(s.explain))
-	mux.HandleFunc("GET /v1/jobs/{id}/logs", s.logs)
-	mux.HandleFunc("GET /v1/jobs/{id}/watch", s.watch)
-	mux.HandleFunc("POST /v1/quote", answer(s.quote))
-	mux.HandleFunc("GET /v1/clusters", answer(s.clusters))
-	mux.HandleFunc("GET /v1/history", answer(s.history))
-	mux.HandleFunc("GET /v1/history/calibration", answer(s.calibration))
-	mux.HandleFunc("POST /v1/shutdown", answer(s.shutdown))
-	mux.HandleFunc("POST "+wire.Path, s.agent)
-	mux.Handle(wire.Depot, http.StripPrefix(strings.TrimSuffix(wire.Depot, "/"), depot.Handler(o.Depot)))
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, &badinput.Error{Field: "path", Value: r.Method + " " + r.URL.Path, Want: "a request that this broker knows; its version is " + o.Version})
-	})
+	for pattern, handle := range s.routes() { // order-free: a mux knows no order
+		mux.HandleFunc(pattern, handle)
+	}
+	if o.Shared {
+		return identified(unlessStuck(o.Broker, mux))
+	}
 	return unlessStuck(o.Broker, mux)
+}
+
+// routes are all requests that there are. A test asks each of them as somebody
+// whom the answer is none of their business.
+func (s *server) routes() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"GET /v1/ping":                  answer(s.ping),
+		"POST /v1/jobs":                 answer(s.submit),
+		"GET /v1/jobs":                  answer(s.jobs),
+		"GET /v1/jobs/{id}":             answer(s.job),
+		"POST /v1/jobs/{id}/cancel":     answer(s.cancel),
+		"POST /v1/jobs/{id}/migrate":    answer(s.migrate),
+		"POST /v1/jobs/{id}/checkpoint": answer(s.checkpoint),
+		"GET /v1/jobs/{id}/explain":     answer(s.explain),
+		"GET /v1/jobs/{id}/logs":        s.logs,
+		"GET /v1/jobs/{id}/watch":       s.watch,
+		"POST /v1/quote":                answer(s.quote),
+		"GET /v1/clusters":              answer(s.clusters),
+		"GET /v1/history":               answer(s.history),
+		"GET /v1/history/calibration":   answer(s.calibration),
+		"GET /v1/weather":               answer(s.weather),
+		"GET /v1/weather/graph":         answer(s.graph),
+		"GET /v1/hosts":                 answer(s.hosts),
+		"POST /v1/shutdown":             answer(s.shutdown),
+		"POST " + wire.Path:             s.agent,
+		wire.Depot:                      s.depot,
+		"/": func(w http.ResponseWriter, r *http.Request) {
+			refuse(w, &badinput.Error{Field: "path", Value: r.Method + " " + r.URL.Path, Want: "a request that this broker knows; its version is " + s.Version})
+		},
+	}
+}
+
+// depot answers from the depot of who asks.
+func (s *server) depot(w http.ResponseWriter, r *http.Request) {
+	chunks, err := s.Broker.Depot(r.Context())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	depot.Handler(chunks).ServeHTTP(w, r)
 }
 
 // unlessStuck has requests of users refused while the broker cannot decide
@@ -144,12 +170,16 @@ func (s *server) submit(r *http.Request) (api.Submitted, error) {
 }
 
 func (s *server) jobs(r *http.Request) ([]api.Job, error) {
-	views, err := s.Broker.Jobs(r.Context(), r.FormValue("all") != "")
-	list := make([]api.Job, 0, len(views))
-	for i := range views {
-		list = append(list, s.show(&views[i]))
+	list := s.Broker.Jobs
+	if r.FormValue("users") != "" {
+		list = s.Broker.JobsOfAll
 	}
-	return list, err
+	views, err := list(r.Context(), r.FormValue("all") != "")
+	shown := make([]api.Job, 0, len(views))
+	for i := range views {
+		shown = append(shown, s.show(&views[i]))
+	}
+	return shown, err
 }
 
 func (s *server) job(r *http.Request) (api.Job, error) {
@@ -194,7 +224,10 @@ func (s *server) explain(r *http.Request) ([]api.Decision, error) {
 	return decisions(v, entries), nil
 }
 
-func (s *server) shutdown(*http.Request) (api.Done, error) {
+func (s *server) shutdown(r *http.Request) (api.Done, error) {
+	if err := s.Broker.Rules(r.Context()); err != nil {
+		return api.Done{}, err
+	}
 	time.AfterFunc(50*time.Millisecond, s.Shutdown) // after the answer
 	return api.Done{Text: "the broker ends; jobs run on"}, nil
 }
@@ -253,48 +286,4 @@ func (s *server) agent(w http.ResponseWriter, r *http.Request) {
 		return // told by Accept
 	}
 	_ = s.Broker.ServeAgent(context.WithoutCancel(r.Context()), conn) // it reconnects if it has more to say
-}
-
-// SameUser makes a listener refuse processes of other users.
-func SameUser(l net.Listener, uid uint32) net.Listener { return &sameUser{l, uid} }
-
-type sameUser struct {
-	net.Listener
-	uid uint32
-}
-
-func (l *sameUser) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if uid, err := peer(conn); err == nil && (uid == l.uid || uid == 0) {
-			return conn, nil
-		}
-		_ = conn.Close()
-	}
-}
-
-// peer is the user at the other end of a Unix socket.
-func peer(conn net.Conn) (uint32, error) {
-	u, ok := conn.(*net.UnixConn)
-	if !ok {
-		return 0, errors.ErrUnsupported
-	}
-	raw, err := u.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var cred *syscall.Ucred
-	var credErr error
-	if err := raw.Control(func(fd uintptr) {
-		cred, credErr = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
-	}); err != nil {
-		return 0, err
-	}
-	if credErr != nil {
-		return 0, credErr
-	}
-	return cred.Uid, nil
 }

@@ -13,7 +13,7 @@ import (
 
 // show is a job as the surface has it.
 func (s *server) show(v *broker.View) api.Job {
-	j := api.Job{ID: v.ID, UID: v.Unique, State: v.State, Cluster: v.Cluster, Hosts: v.Hosts, Why: v.Reason,
+	j := api.Job{ID: v.ID, UID: v.Unique, User: v.User, State: v.State, Cluster: v.Cluster, Hosts: v.Hosts, Why: v.Reason,
 		Attempts: int(v.Epoch), Submitted: api.At(v.Submitted), Started: api.At(v.Started), Ended: api.At(v.Ended),
 		Deadline: api.At(v.Deadline), Migrations: v.Migrations, Checkpoints: v.Checkpoints, Method: v.Method, CPUS: v.CPU, WallS: v.Wall}
 	if j.Hosts == nil {

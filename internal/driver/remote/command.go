@@ -59,6 +59,9 @@ func ourOptions() []string {
 // connection that the user opened is not used: it may hang.
 func (d *Driver) command(ctx context.Context, line string, sharing bool) *exec.Cmd {
 	o := &d.opt
+	if len(o.Here) > 0 {
+		return d.ours(exec.Command(o.Here[0], o.Here[1:]...))
+	}
 	args := slices.Concat(o.SSHCommand[1:], o.SSHOptions, ourOptions())
 	switch path := d.controlPath(ctx); {
 	case !sharing:
@@ -67,10 +70,16 @@ func (d *Driver) command(ctx context.Context, line string, sharing bool) *exec.C
 		args = append(args, "-o", "ControlPath="+path)
 	}
 	args = append(args, "--", o.SSH, line)
-	cmd := exec.Command(o.SSHCommand[0], args...)
-	// What is typed at the broker's terminal is not for ssh, and there is nobody
-	// to be asked for a password.
+	return d.ours(exec.Command(o.SSHCommand[0], args...))
+}
+
+// ours sees to it whose a command is. What is typed at the broker's terminal is
+// not for it, and there is nobody to be asked for a password.
+func (d *Driver) ours(cmd *exec.Cmd) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if d.opt.As != nil {
+		d.opt.As(cmd)
+	}
 	return cmd
 }
 
@@ -84,7 +93,7 @@ func (d *Driver) controlPath(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	args := slices.Concat(o.SSHCommand[1:], o.SSHOptions, []string{"-G", "--", o.SSH})
-	text, err := exec.CommandContext(ctx, o.SSHCommand[0], args...).Output()
+	text, err := d.ours(exec.CommandContext(ctx, o.SSHCommand[0], args...)).Output()
 	if err == nil && hasControlPath(text) {
 		return ""
 	}
@@ -112,6 +121,9 @@ func hasControlPath(text []byte) bool {
 func (d *Driver) explain(err error, said string) error {
 	host := d.opt.SSH
 	last := lastLine(said)
+	if len(d.opt.Here) > 0 {
+		return fmt.Errorf("the outpost on this machine: %s: %w", last, err)
+	}
 	has := func(s string) bool { return strings.Contains(said, s) }
 	switch {
 	case has("Permission denied") && !has("godwit"):

@@ -73,6 +73,22 @@ func (r *register) has(id driver.ID) bool {
 	return r.known[id]
 }
 
+func (r *register) empty() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.known) == 0
+}
+
+// Sent lists the attempts that, as a file of that name remembers, may be known at
+// the other end.
+func Sent(file string) (map[driver.ID]bool, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return parseRegister(data), err
+}
+
 // never says that it is certainly not.
 func (r *register) never(id driver.ID) bool {
 	r.mu.Lock()

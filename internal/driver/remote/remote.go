@@ -1,7 +1,7 @@
 // Package remote is the driver of a cluster that is reached with the OpenSSH
-// client: at the other end of the connection an outpost runs the driver of that
-// cluster, and this package hands it what it is asked. It brings our binaries
-// there, keeps the connection, makes it anew when it breaks, repeats what may
+// client, or of one on this machine that another user uses: at the other end of
+// the connection an outpost runs the driver of that cluster, and this package
+// hands it what it is asked. It brings our binaries there, keeps the connection, makes it anew when it breaks, repeats what may
 // have been lost with it, and carries the connections of agents to the broker.
 // It must not know what kind of cluster it is, nor why anything is asked.
 package remote
@@ -11,7 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
@@ -26,6 +28,11 @@ type Options struct {
 	SSH        string   // whom to reach, as ssh takes it
 	SSHOptions []string // of the user, for ssh
 	SSHCommand []string // nil: ssh
+	// Here is the command of an outpost on this very machine, instead of SSH: one
+	// that is somebody else's.
+	Here []string
+	// As makes a command that is to be started somebody else's; nil: all are ours.
+	As func(*exec.Cmd)
 	Binary     string   // godwit; "": this program
 	Sandbox    string   // godwit-sandbox; "": beside Binary, if it is there
 	Socket     string   // of the broker, where agents are brought to
@@ -59,6 +66,8 @@ type Driver struct {
 	why     error         // there is none; nil: the first is still being made
 	changed chan struct{} // closed when the above change
 
+	asked atomic.Int64 // requests under way
+
 	hung bool // the last try to connect did; of keepConnected alone
 }
 
@@ -88,6 +97,9 @@ func New(o Options) (*Driver, error) {
 func (o *Options) complete() error {
 	if !talk.Word(o.Cluster) || o.Owner != "" && !talk.Word(o.Owner) {
 		return errors.New("its name, or that of the broker, is not of letters, digits, dots and hyphens")
+	}
+	if len(o.Here) > 0 {
+		o.SSH = "this machine"
 	}
 	if o.SSH == "" || o.SSH[0] == '-' {
 		return fmt.Errorf("%q is no host", o.SSH)
@@ -136,6 +148,10 @@ func (d *Driver) set(s *session, why error) {
 	close(d.changed)
 	d.changed = make(chan struct{})
 }
+
+// Quiet says that no attempt may be known over there and nothing is being asked:
+// the connection serves nobody.
+func (d *Driver) Quiet() bool { return d.asked.Load() == 0 && d.sent.empty() }
 
 // errClosed is what a closed driver answers.
 var errClosed = errors.New("the driver is closed")
@@ -228,6 +244,8 @@ func orNothing(err error) error {
 // it is about to be sent.
 func (d *Driver) ask(ctx context.Context, q *talk.Request, sent bool, before func() error) (*talk.Answer, error) {
 	insist := q.Do == talk.Start || q.Do == talk.Release
+	d.asked.Add(1)
+	defer d.asked.Add(-1)
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -120,6 +120,14 @@ func (d *Driver) relay(s *session, stream talk.Stream) {
 
 // connect makes a session, and brings our binaries first if they are not there.
 func (d *Driver) connect() (*session, error) {
+	if len(d.opt.Here) > 0 {
+		p, err := d.begin(d.ctx, "", false)
+		if err != nil {
+			return nil, err
+		}
+		s, _, err := d.meet(p)
+		return s, err
+	}
 	sum, err := d.bin.sum(d.opt)
 	if err != nil {
 		return nil, err
@@ -161,6 +169,11 @@ func (d *Driver) try(sum string, sharing bool) (_ *session, machine string, err 
 	if err != nil {
 		return nil, "", err
 	}
+	return d.meet(p)
+}
+
+// meet waits for the first word of the other end.
+func (d *Driver) meet(p *process) (_ *session, machine string, err error) {
 	ctx, cancel := context.WithTimeoutCause(d.ctx, toConnect, errors.New("it does not answer"))
 	defer cancel()
 	word, err := p.await(ctx, talk.Greeting, missing)
