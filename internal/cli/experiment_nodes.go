@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/experiment/nodes"
+	"github.com/godwit-hpc/godwit/internal/lab/managers"
+	"github.com/godwit-hpc/godwit/internal/outfile"
+)
+
+type nodesFlags struct {
+	plan           nodes.Plan
+	out, raw, from string
+	output         string
+	costs          bool
+}
+
+const nodesLong = `Runs the experiment of the paper on choosing hosts by communication pattern in a lab:
+ten hosts whose connections others use too, programs with the patterns of BT, CG, IS,
+LU and MG on four of them, chosen by chance, by bandwidth alone, by pattern, and by
+pattern with trial runs of skeletons. Also times the choice as networks grow.
+
+Writes node-selection.md with figures. This is a measurement: it takes half an hour,
+needs root, and the machine should have nothing else to do. What was measured is kept
+in --results, from which --from writes the report again.`
+
+func (a *app) nodesCommand() *cobra.Command {
+	f := &nodesFlags{plan: nodes.DefaultPlan()}
+	cmd := &cobra.Command{
+		Use:   "nodes",
+		Short: "Hosts chosen by communication pattern, with trial runs (papers/002)",
+		Long:  nodesLong,
+		Example: `  godwit experiment nodes
+  godwit experiment nodes --rounds 2 --out /tmp/report
+  godwit experiment nodes --rounds 0`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.nodes(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.Var(whole(&f.plan.Rounds, 0, 1000), "rounds", "so many networks by chance, with all programs and methods on each; 0: only the cost of choosing")
+	flags.StringVar(&f.plan.Lab, "lab", f.plan.Lab, "plan of the lab in `FILE`")
+	flags.StringVar(&f.plan.Apps, "apps", f.plan.Apps, "the programs are in `DIR`")
+	flags.Uint64Var(&f.plan.Seed, "seed", f.plan.Seed, "what chance draws from: `N`")
+	flags.BoolVar(&f.costs, "costs", true, "time the choice as networks grow")
+	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
+	flags.StringVar(&f.raw, "results", "build/node-selection.json", "keep what was measured in `FILE`")
+	flags.StringVar(&f.from, "from", "", "measure nothing: write the report from `FILE`")
+	outputFlag(flags, &f.output)
+	return cmd
+}
+
+// sensorCommand is what the experiment runs on every host.
+func (a *app) sensorCommand() *cobra.Command {
+	return &cobra.Command{Use: "sensor", Hidden: true, Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return nodes.Sensor(cmd.Context(), a.stdin, a.stdout) }}
+}
+
+func (a *app) nodes(ctx context.Context, f *nodesFlags) error {
+	r, err := a.nodesResults(ctx, f)
+	if err != nil {
+		return err
+	}
+	path, err := r.Write(f.out)
+	if err != nil {
+		return err
+	}
+	statements := r.Check()
+	if f.output == "json" {
+		return writeJSON(a.stdout, map[string]any{"report": path, "statements": statements})
+	}
+	for _, s := range statements {
+		word := "holds   "
+		if !s.Holds {
+			word = "does not"
+		}
+		if _, err := fmt.Fprintf(a.stdout, "%s  %s\n          %s\n", word, s.Says, s.Saw); err != nil {
+			return err
+		}
+	}
+	a.say("written: " + path)
+	return nil
+}
+
+// nodesResults measures, or reads what was measured.
+func (a *app) nodesResults(ctx context.Context, f *nodesFlags) (*nodes.Results, error) {
+	if f.from != "" {
+		data, err := os.ReadFile(f.from)
+		r := new(nodes.Results)
+		if err == nil {
+			err = json.Unmarshal(data, r)
+		}
+		if err != nil {
+			return nil, &badinput.Error{File: f.from, Want: "results that --results kept", Err: err}
+		}
+		return r, nil
+	}
+	managers.Register()
+	f.plan.Say = a.say
+	r := new(nodes.Results)
+	if f.plan.Rounds > 0 {
+		var err error
+		if r, err = f.plan.Do(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if f.costs {
+		a.say("timing the choice on networks of up to 1,000 hosts")
+		var err error
+		if r.Costs, err = nodes.Costs(ctx, []int{10, 20, 50, 100, 200, 500, 1000}, 3, a.now); err != nil {
+			return nil, err
+		}
+	}
+	data, err := json.MarshalIndent(r, "", " ")
+	return r, errors.Join(err, outfile.WriteAll(f.raw, data))
+}

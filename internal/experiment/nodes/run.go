@@ -1,0 +1,311 @@
+package nodes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
+	"github.com/godwit-hpc/godwit/internal/lab"
+	"github.com/godwit-hpc/godwit/internal/netgraph"
+	"github.com/godwit-hpc/godwit/internal/nodesel"
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
+	"github.com/godwit-hpc/godwit/mpi/yield"
+)
+
+// Program is one of the programs, with arguments that make it take some seconds.
+type Program struct {
+	Name string
+	Args []string
+}
+
+// Plan is what is to be done.
+type Plan struct {
+	Lab      string // plan of the lab
+	Apps     string // folder of the programs
+	Programs []Program
+	Rounds   int // each with a network of its own, all programs and all methods
+	Alone    int // runs of each program with the network for itself
+	Seed     uint64
+	Every    time.Duration // so often a stream comes or goes
+	Trial    time.Duration // length of a skeleton
+	Say      func(string)
+	Clock    clock.Clock
+}
+
+// DefaultPlan is the experiment of the paper.
+func DefaultPlan() Plan {
+	return Plan{Lab: "scenarios/node-selection/ten.yaml", Apps: "examples/apps/build", Rounds: 12, Alone: 5, Seed: 1,
+		Every: 30 * time.Second, Trial: time.Second, Clock: clock.Real(), Say: func(string) {},
+		Programs: []Program{{"bt", []string{"64", "30"}}, {"cg", []string{"16000", "4"}}, {"is", []string{"1048576", "20"}},
+			{"lu", []string{"64", "10"}}, {"mg", []string{"64", "5"}}}}
+}
+
+// The ways to choose hosts.
+const (
+	byChance   = "random"
+	byPairs    = "all-all"
+	byPattern  = "pattern"
+	byTrialRun = "pattern + skeleton"
+)
+
+var methods = []string{byChance, byPairs, byPattern, byTrialRun}
+
+// ranks is how many nodes every program has, and candidates how many groups of
+// hosts are tried.
+const (
+	ranks      = 4
+	candidates = 3
+)
+
+// Run is one run of a program.
+type Run struct {
+	Round   int
+	Program string
+	Method  string
+	Hosts   []string
+	Seconds float64
+	Trials  []float64 `json:",omitempty"` // seconds of its skeleton on each of the candidates
+}
+
+// Results is what was measured.
+type Results struct {
+	Machine measured.Machine
+	Plan    struct {
+		Rounds, Alone int
+		Every, Trial  time.Duration
+		Programs      []Program
+	}
+	Alone map[string][]float64 // seconds of each program with the network for itself
+	Runs  []Run
+	Probe struct{ Seconds, Error []float64 } // how long probing all pairs took; relative errors of what they said
+	Costs []Cost
+}
+
+// Do does the experiment.
+func (p *Plan) Do(ctx context.Context) (*Results, error) {
+	r := &Results{Machine: measured.ThisMachine(p.Clock), Alone: map[string][]float64{}}
+	r.Plan.Rounds, r.Plan.Alone, r.Plan.Every, r.Plan.Trial, r.Plan.Programs = p.Rounds, p.Alone, p.Every, p.Trial, p.Programs
+	data, err := yamlfile.ReadFile(p.Lab, "a plan of a lab", 1<<20)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := lab.Read(p.Lab, data)
+	if err != nil {
+		return nil, err
+	}
+	b, err := newBed(ctx, plan, p.Apps, p.Programs, p.Say)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	if err := os.WriteFile(filepath.Join(b.home, yieldName), yield.Library(), 0o755); err != nil { //nolint:gosec // a library for all
+		return nil, err
+	}
+	if err := p.alone(ctx, b, r); err != nil {
+		return nil, err
+	}
+	for round := range p.Rounds {
+		if err := p.round(ctx, b, r, round+1); err != nil {
+			return nil, err
+		}
+	}
+	r.Machine.LoadAfter = measured.LoadAverage()
+	return r, nil
+}
+
+// alone measures and captures every program with the network for itself.
+func (p *Plan) alone(ctx context.Context, b *bed, r *Results) error {
+	if err := b.alone(ctx); err != nil {
+		return err
+	}
+	hosts := b.names[:ranks]
+	for _, prog := range p.Programs {
+		if err := b.capture(ctx, prog, hosts); err != nil {
+			return err
+		}
+		for range p.Alone {
+			took, err := b.run(ctx, prog, hosts)
+			if err != nil {
+				return err
+			}
+			r.Alone[prog.Name] = append(r.Alone[prog.Name], took)
+		}
+		p.Say(fmt.Sprintf("%s alone: %.2f s", prog.Name, measured.Median(r.Alone[prog.Name])))
+	}
+	return nil
+}
+
+// round is all programs and methods on one network, in an order by chance.
+func (p *Plan) round(ctx context.Context, b *bed, r *Results, round int) error {
+	rnd := rand.New(rand.NewPCG(p.Seed, uint64(round)))
+	if err := b.shared(ctx, newStreams(len(b.names), p.Seed<<16+uint64(round))); err != nil {
+		return err
+	}
+	change, stop := context.WithCancel(ctx)
+	changing := make(chan struct{})
+	go func() {
+		defer close(changing)
+		each := time.NewTicker(p.Every)
+		defer each.Stop()
+		for {
+			select {
+			case <-each.C:
+				_ = b.change(change) // one stream more or less: the next comes anyway
+			case <-change.Done():
+				return
+			}
+		}
+	}()
+	defer func() { stop(); <-changing }()
+	for _, i := range rnd.Perm(len(p.Programs)) {
+		prog := p.Programs[i]
+		start := p.Clock()
+		pairs, err := b.sensors.all(ctx)
+		if err != nil {
+			return err
+		}
+		r.Probe.Seconds = append(r.Probe.Seconds, p.Clock.Since(start).Seconds())
+		r.Probe.Error = append(r.Probe.Error, b.wrong(pairs)...)
+		for _, m := range rnd.Perm(len(methods)) {
+			run, err := p.one(ctx, b, prog, methods[m], pairs, rnd)
+			if err != nil {
+				return err
+			}
+			run.Round = round
+			r.Runs = append(r.Runs, *run)
+			p.Say(fmt.Sprintf("round %d of %d: %s on %s (%s): %.2f s, alone %.2f s", round, p.Rounds, prog.Name, strings.Join(run.Hosts, " "), run.Method,
+				run.Seconds, measured.Median(r.Alone[prog.Name])))
+		}
+	}
+	return nil
+}
+
+// wrong is by how much probes were off, in proportion: what a way can carry of a
+// program's bytes is 95 % of its rate.
+func (b *bed) wrong(pairs *nodesel.Bandwidths) []float64 {
+	var list []float64
+	for u := range b.names {
+		for v := range u {
+			list = append(list, pairs.Pair(u, v)/(0.95*b.streams.mbps([2]int{v, u}))-1)
+		}
+	}
+	return list
+}
+
+// one chooses hosts by a method and runs a program there.
+func (p *Plan) one(ctx context.Context, b *bed, prog Program, method string, pairs *nodesel.Bandwidths, rnd *rand.Rand) (*Run, error) {
+	run := &Run{Program: prog.Name, Method: method}
+	groups, err := b.choose(prog, method, pairs, rnd)
+	if err != nil {
+		return nil, err
+	}
+	best := 0
+	if method == byTrialRun {
+		for i, g := range groups {
+			took, err := b.trial(ctx, prog, g, p.Trial)
+			if err != nil {
+				return nil, err
+			}
+			if run.Trials = append(run.Trials, took); took < run.Trials[best] {
+				best = i
+			}
+		}
+	}
+	run.Hosts = groups[best]
+	run.Seconds, err = b.run(ctx, prog, run.Hosts)
+	return run, err
+}
+
+// choose lists groups of hosts, the best first.
+func (b *bed) choose(prog Program, method string, pairs *nodesel.Bandwidths, rnd *rand.Rand) ([][]string, error) {
+	var hosts []int
+	switch method {
+	case byChance:
+		hosts = rnd.Perm(len(b.names))[:ranks]
+	case byPairs:
+		all, err := nodesel.Named("all", ranks)
+		if err != nil {
+			return nil, err
+		}
+		sel, err := nodesel.Select(pairs, all, nodesel.Options{Groups: 1})
+		if err != nil {
+			return nil, err
+		}
+		hosts = sel.Hosts
+		rnd.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] }) // who is who is not its concern
+	default:
+		pattern, err := netgraph.ReadPattern(b.patternFile(prog))
+		if err != nil {
+			return nil, err
+		}
+		sel, err := nodesel.Select(pairs, pattern, nodesel.Options{Groups: candidates})
+		if err != nil {
+			return nil, err
+		}
+		var groups [][]string
+		for _, g := range sel.Groups {
+			groups = append(groups, b.named(g.Hosts))
+		}
+		return groups, nil
+	}
+	return [][]string{b.named(hosts)}, nil
+}
+
+func (b *bed) named(hosts []int) []string {
+	names := make([]string, len(hosts))
+	for i, h := range hosts {
+		names[i] = b.names[h]
+	}
+	return names
+}
+
+func (b *bed) patternFile(p Program) string { return filepath.Join(b.home, p.Name+".pattern") }
+
+// capture has the pattern of a program captured.
+func (b *bed) capture(ctx context.Context, p Program, hosts []string) error {
+	argv := append([]string{"./godwit", "capture", "--file", p.Name + ".pattern", "--"}, launch(b.home, hosts)...)
+	_, err := b.as(ctx, append(append(argv, "./"+p.Name), p.Args...)...)
+	return err
+}
+
+// trial runs the skeleton of a program on hosts and returns the seconds that it
+// took.
+func (b *bed) trial(ctx context.Context, p Program, hosts []string, length time.Duration) (float64, error) {
+	out, err := b.as(ctx, "./godwit", "skeleton", "run", "--time", length.String(), "--hosts", strings.Join(hosts, ","), "-o", "json", p.Name+".pattern")
+	if err != nil {
+		return 0, err
+	}
+	var said struct {
+		Seconds float64 `json:"seconds"`
+	}
+	if err := json.Unmarshal([]byte(out), &said); err != nil || said.Seconds <= 0 {
+		return 0, fmt.Errorf("the skeleton of %s says %q: %w", p.Name, out, err)
+	}
+	return said.Seconds, nil
+}
+
+// yieldName is the library that lets waiting ranks sleep, in the user's home.
+const yieldName = "yield.so"
+
+// labNetwork is that of all labs.
+const labNetwork = "10.77.0.0/16"
+
+// launch is an mpirun that puts one rank on each host, in their order.
+func launch(home string, hosts []string) []string {
+	slots := slices.Clone(hosts)
+	for i := range slots {
+		slots[i] += ":1"
+	}
+	return []string{"mpirun", "-n", fmt.Sprint(len(hosts)), "-H", strings.Join(slots, ","), "--bind-to", "none",
+		"--mca", "plm_rsh_agent", "ssh", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
+		"--mca", "btl_tcp_if_include", labNetwork, "--mca", "oob_tcp_if_include", labNetwork,
+		"-x", "LD_PRELOAD=" + filepath.Join(home, yieldName)}
+}
