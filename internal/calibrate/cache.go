@@ -61,7 +61,7 @@ func readCache(path string) map[string]entry {
 }
 
 // writeCache puts the whole file in its place at once: several processes may.
-func writeCache(path string, known map[string]entry) error {
+func writeCache[E any](path string, known map[string]E) error {
 	data, err := json.MarshalIndent(known, "", "\t")
 	if err != nil {
 		return err

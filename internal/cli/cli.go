@@ -139,7 +139,7 @@ the same policies on recorded traces and on described workloads.`,
 		a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.checkpointCommand(), a.clustersCommand(), a.historyCommand(),
 		a.upCommand(), a.doctorCommand(), a.agentCommand())
 	root.AddCommand(a.simCommand(), a.flowCommand(), a.experimentCommand(), a.completionCommand(), a.versionCommand())
-	root.AddCommand(a.selectCommand(), a.labCommand())
+	root.AddCommand(a.selectCommand(), a.captureCommand(), a.skeletonCommand(), a.labCommand())
 	root.AddCommand(a.weatherCommand())
 	return root
 }

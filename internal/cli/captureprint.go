@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/capture"
+)
+
+// mostShown is how many ranks a matrix may have to be printed.
+const mostShown = 16
+
+// captureText is a pattern for people.
+func captureText(b *strings.Builder, p *capture.Pattern) {
+	fmt.Fprintf(b, "%s, %d ranks, %s, %.0f %% of it in calls of MPI\n", p.Program, p.Nodes, duration(p.Seconds), 100*p.Share)
+	var t rows
+	var messages, bytes int64
+	for i := range p.Nodes {
+		for j := range p.Nodes {
+			messages += p.Messages[i][j]
+			bytes += p.Bytes[i][j]
+		}
+	}
+	t.add("messages", "%d, %s", messages, capture.BytesText(bytes))
+	t.add("pairs that talk much", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
+	t.add("computing", "%s of processor's time a rank", duration(meanCompute(p)))
+	for i, ph := range p.Phases {
+		if ph.Seconds >= 0.01*p.Seconds {
+			t.add(fmt.Sprintf("loop %d", i+1), "%d rounds, %s", ph.Rounds, duration(ph.Seconds))
+		}
+	}
+	t.write(b)
+	if p.Nodes <= mostShown {
+		b.WriteString("\n")
+		matrixText(b, p)
+	}
+	if len(p.Operations) > 0 {
+		b.WriteString("\n")
+		collectivesText(b, p)
+	}
+	if p.Unlike > 0 {
+		fmt.Fprintf(b, "\n%d one-sided and other calls are counted, but a skeleton will lack them\n", p.Unlike)
+	}
+	for i := range p.Ranks {
+		if p.Ranks[i].Lost > 0 {
+			fmt.Fprintf(b, "\nrank %d never repeats itself: a skeleton will lack its last %d calls\n", i, p.Ranks[i].Lost)
+		}
+	}
+}
+
+func meanCompute(p *capture.Pattern) float64 {
+	sum := 0.0
+	for i := range p.Ranks {
+		sum += p.Ranks[i].Compute
+	}
+	return sum / float64(p.Nodes)
+}
+
+// matrixText is who sends how much to whom, messages and collective operations.
+func matrixText(b *strings.Builder, p *capture.Pattern) {
+	head := []string{"from \\ to"}
+	for j := range p.Nodes {
+		head = append(head, intText(j))
+	}
+	cells := [][]string{head}
+	for i := range p.Nodes {
+		row := []string{intText(i)}
+		for j := range p.Nodes {
+			text := "–"
+			if x := p.Bytes[i][j] + p.Collective[i][j]; x > 0 {
+				text = capture.BytesText(x)
+			}
+			row = append(row, text)
+		}
+		cells = append(cells, row)
+	}
+	writeCells(b, cells)
+}
+
+func collectivesText(b *strings.Builder, p *capture.Pattern) {
+	cells := [][]string{{"collective", "calls", "bytes", "members", "root", "time"}}
+	for _, o := range p.Operations {
+		root := "–"
+		if o.Root >= 0 {
+			root = intText(o.Root)
+		}
+		cells = append(cells, []string{o.Kind, fmt.Sprint(o.Calls), capture.BytesText(o.Bytes), intText(len(p.Groups[o.Group])), root, duration(o.Seconds)})
+	}
+	writeCells(b, cells)
+}

@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/capture"
+	"github.com/godwit-hpc/godwit/internal/mpirun"
+	"github.com/godwit-hpc/godwit/internal/skeleton"
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
+)
+
+func (a *app) skeletonCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "skeleton",
+		Short: "Short programs that stand for captured ones",
+		Long: `A skeleton does what a captured MPI program does, less often: it takes a few
+seconds, and where it is slow the program is slow.`,
+		Args: a.noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.skeletonRunCommand())
+	return cmd
+}
+
+const skeletonRunLong = `Makes a skeleton of a pattern file that godwit capture wrote, runs it, and says how
+long the program itself would take there. Fewer rounds of the program's loops are
+made, so that it would take --time where the program was captured; messages keep
+their lengths, and computing is turns of a loop.
+
+--hosts has a host for each rank, in order, to which mpirun can go with ssh and which
+see this program's folder. --groups has several groups of hosts, as select -o json
+prints them: the skeleton runs on one after the other, and the fastest is chosen.`
+
+const skeletonRunExample = `  # Here
+  godwit skeleton run --time 2s cg.pattern
+
+  # On four hosts, rank 0 on the first
+  godwit skeleton run --hosts h1,h2,h3,h4 cg.pattern
+
+  # The best of the three groups that select proposes
+  godwit select --graph net.json --pattern cg.pattern --k 3 -o json > groups.json
+  godwit skeleton run --groups groups.json cg.pattern`
+
+// skeletonFlags is what the user asked for.
+type skeletonFlags struct {
+	time, limit time.Duration
+	hosts       []string
+	groups      string
+	mpirun      string
+	awake       bool
+	output      string
+}
+
+func (a *app) skeletonRunCommand() *cobra.Command {
+	f := &skeletonFlags{time: 2 * time.Second, limit: 5 * time.Minute}
+	cmd := &cobra.Command{
+		Use:     "run [flags] FILE.pattern",
+		Short:   "Run the skeleton of a captured program, here or on hosts",
+		Long:    skeletonRunLong,
+		Example: skeletonRunExample,
+
+		DisableFlagsInUseLine: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &badinput.Error{Field: cmd.CommandPath(), Want: "one pattern file, as godwit capture writes it"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.skeletonRun(cmd.Context(), f, args[0]) },
+	}
+	what := newGroup("What runs where")
+	what.flags.Var(above(&f.time), "time", "how long it would take where the program was captured (2s)")
+	what.flags.StringSliceVar(&f.hosts, "hosts", nil, "a host for each rank: `H1,H2,…`; none: this machine")
+	what.flags.StringVar(&f.groups, "groups", "", "groups of hosts from `FILE`, as select -o json prints them; the fastest is chosen")
+	what.flags.StringVar(&f.mpirun, "mpirun", "mpirun", "start ranks with `COMMAND`, of Open MPI")
+	what.flags.BoolVar(&f.awake, "awake", false, "ranks that wait keep their processor busy, as Open MPI likes it")
+	what.flags.Var(above(&f.limit), "limit", "end a run after so long (5m)")
+	out := newGroup("Output")
+	outputFlag(out.flags, &f.output)
+	out.flags.BoolP("help", "h", false, "show this help")
+	groupFlags(cmd, what, out)
+	return cmd
+}
+
+// skeletonReport is the answer; programs read its JSON.
+type skeletonReport struct {
+	Program    string           `json:"program"`
+	Ranks      int              `json:"ranks"`
+	Scale      float64          `json:"scale"`       // part of the program's time that the skeleton takes
+	Calls      int64            `json:"calls"`       // of all ranks
+	Captured   float64          `json:"captured_s"`  // the program, when it was captured
+	Expected   float64          `json:"expected_s"`  // the skeleton, if it ran there
+	Seconds    float64          `json:"skeleton_s"`  // the skeleton, on the chosen hosts
+	Predicted  float64          `json:"predicted_s"` // the program, there
+	Hosts      []string         `json:"hosts,omitempty"`
+	Why        string           `json:"why,omitempty"`
+	Trials     []skeleton.Trial `json:"trials,omitempty"`
+	LongerThan string           `json:"longer_because,omitempty"`
+}
+
+func (a *app) skeletonRun(ctx context.Context, f *skeletonFlags, file string) error {
+	p, err := capture.Read(file)
+	if err != nil {
+		return err
+	}
+	groups, err := f.hostGroups(p.Nodes)
+	if err != nil {
+		return err
+	}
+	s, err := skeleton.New(p, f.time.Seconds())
+	if err != nil {
+		return &badinput.Error{File: file, Want: err.Error()}
+	}
+	runner, err := mpirun.Runner()
+	if err != nil {
+		return err
+	}
+	at := skeleton.Place{Mpirun: f.mpirun, Runner: runner, Env: mpirun.Environment(os.Environ()), Limit: f.limit}
+	if !f.awake {
+		at.Yield = mpirun.Yield()
+	}
+	c, err := s.Choose(ctx, at, groups, func(i int) {
+		if len(groups) > 1 {
+			a.say(fmt.Sprintf("group %d of %d: %s", i+1, len(groups), strings.Join(groups[i], " ")))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if c.Best < 0 {
+		return errors.New(c.Trials[0].Error)
+	}
+	best := c.Trials[c.Best]
+	r := &skeletonReport{Program: p.Program, Ranks: p.Nodes, Scale: s.Scale, Calls: s.Calls(), Captured: p.Seconds, Expected: s.Scale * p.Seconds,
+		Seconds: best.Seconds, Predicted: best.Predicted, Hosts: best.Hosts, LongerThan: s.Why}
+	if len(groups) > 1 {
+		r.Why, r.Trials = c.Why, c.Trials
+	}
+	if f.output == "json" {
+		return writeJSON(a.stdout, r)
+	}
+	var b strings.Builder
+	skeletonText(&b, r)
+	_, err = io.WriteString(a.stdout, b.String())
+	return err
+}
+
+// hostGroups is where it runs: no hosts is this machine.
+func (f *skeletonFlags) hostGroups(ranks int) ([][]string, error) {
+	switch {
+	case f.groups != "" && len(f.hosts) > 0:
+		return nil, &badinput.Error{Field: "--groups", Want: "either it or --hosts"}
+	case f.groups == "" && len(f.hosts) == 0:
+		return [][]string{nil}, nil
+	case f.groups == "":
+		return [][]string{f.hosts}, goodHosts("", "--hosts", f.hosts, ranks)
+	}
+	data, err := yamlfile.ReadFile(f.groups, "a file with groups of hosts", 16<<20)
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Groups []struct {
+			Hosts []string `json:"hosts"`
+		} `json:"groups"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, &badinput.Error{File: f.groups, Want: "groups of hosts, as select -o json prints them", Err: err}
+	}
+	if len(file.Groups) == 0 {
+		return nil, &badinput.Error{File: f.groups, Field: "groups", Want: "at least one group of hosts"}
+	}
+	var groups [][]string
+	for i, g := range file.Groups {
+		if err := goodHosts(f.groups, fmt.Sprintf("groups[%d].hosts", i), g.Hosts, ranks); err != nil {
+			return nil, err
+		}
+		groups = append(groups, g.Hosts)
+	}
+	return groups, nil
+}
+
+func goodHosts(file, field string, hosts []string, ranks int) error {
+	if len(hosts) != ranks {
+		return &badinput.Error{File: file, Field: field, Value: strings.Join(hosts, ","), Want: fmt.Sprintf("%d hosts, one for each rank of the pattern", ranks)}
+	}
+	for _, h := range hosts {
+		if !skeleton.GoodHost(h) {
+			return &badinput.Error{File: file, Field: field, Value: h, Want: "names of hosts"}
+		}
+	}
+	return nil
+}
+
+// skeletonText is the answer for people.
+func skeletonText(b *strings.Builder, r *skeletonReport) {
+	part := "the whole program"
+	if r.Scale < 1 {
+		part = fmt.Sprintf("%.3g %% of the program", 100*r.Scale)
+	}
+	fmt.Fprintf(b, "%s, %d ranks: %s, %d calls\n", r.Program, r.Ranks, part, r.Calls)
+	var t rows
+	t.add("where it was captured", "program %s, skeleton about %s", duration(r.Captured), duration(r.Expected))
+	where := "here"
+	if len(r.Hosts) > 0 {
+		where = "on " + strings.Join(r.Hosts, " ")
+	}
+	t.add(where, "skeleton %s, so program about %s", duration(r.Seconds), duration(r.Predicted))
+	if r.LongerThan != "" {
+		t.add("longer than wanted", "%s", r.LongerThan)
+	}
+	t.write(b)
+	if len(r.Trials) == 0 {
+		return
+	}
+	b.WriteString("\n")
+	cells := [][]string{{"group", "skeleton", "program"}}
+	for i, g := range r.Trials {
+		if g.Error != "" {
+			cells = append(cells, []string{intText(i + 1), "failed", "–"})
+			continue
+		}
+		cells = append(cells, []string{intText(i + 1), duration(g.Seconds), duration(g.Predicted)})
+	}
+	var table strings.Builder
+	writeCells(&table, cells)
+	for i, line := range strings.Split(strings.TrimRight(table.String(), "\n"), "\n") {
+		hosts := "hosts, rank 0 first"
+		if i > 0 {
+			hosts = strings.Join(r.Trials[i-1].Hosts, " ")
+		}
+		fmt.Fprintf(b, "%s  %s\n", line, hosts)
+	}
+	fmt.Fprintf(b, "\nchosen: %s\n", r.Why)
+}

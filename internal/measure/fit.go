@@ -1,0 +1,218 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/perfmodel"
+)
+
+// Auto has the way of counting chosen: perf, else valgrind, else time.
+const Auto = "auto"
+
+// Options is what is to be measured, and how.
+type Options struct {
+	Program Program
+	Name    string
+	Sizes   []float64
+	Counter string         // perf, valgrind, time or Auto
+	Host    perfmodel.Host // this one
+	// Budget bounds the time under simulated caches: sizes for which nothing of it
+	// is left are counted without; 0: no simulated caches.
+	Budget time.Duration
+	Clock  clock.Clock
+	// Tell is called with what is done and how much of it, from any goroutine but
+	// never from two at once.
+	Tell func(what string, done, total int)
+}
+
+// NoCounterError says that a way of counting cannot be used here.
+type NoCounterError struct {
+	Counter string
+	Err     error
+}
+
+func (e *NoCounterError) Error() string {
+	return fmt.Sprintf("counting by %s does not work here: %v", e.Counter, e.Err)
+}
+
+// How often a program runs undisturbed at each size, to see its CPU time: until
+// the least time seen is worth something.
+const (
+	leastRuns = 5
+	mostRuns  = 25
+	enoughCPU = 500 * time.Millisecond
+)
+
+// What a run under valgrind costs: to begin with, and for each instruction.
+const (
+	simBegin = 0.4
+	simRate  = 2.5e8
+)
+
+// Fit runs the program at all sizes, counts, and makes a model of it.
+func Fit(ctx context.Context, o Options) (*perfmodel.Model, error) {
+	counter, err := choose(o.Counter)
+	if err != nil {
+		return nil, err
+	}
+	m := &perfmodel.Model{Name: o.Name, Command: o.Program.Argv, Counter: counter, Host: o.Host}
+	for i, size := range o.Sizes {
+		o.Tell(fmt.Sprintf("size %g", size), i, len(o.Sizes))
+		r, err := o.measure(ctx, counter, size)
+		if err != nil {
+			return nil, err
+		}
+		m.Runs = append(m.Runs, r)
+	}
+	if counter != perfmodel.CounterTime && have("valgrind") && o.Budget > 0 {
+		if m.Misses, err = o.caches(ctx, m.Runs); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.Build(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// choose settles how to count.
+func choose(counter string) (string, error) {
+	perf := perfWorks()
+	switch {
+	case counter == perfmodel.CounterTime:
+		return counter, nil
+	case counter == perfmodel.CounterPerf && perf != nil:
+		return "", &NoCounterError{counter, perf}
+	case counter == perfmodel.CounterValgrind && !have("valgrind"):
+		return "", &NoCounterError{counter, errors.New("valgrind is not installed")}
+	case counter != Auto:
+		return counter, nil
+	case perf == nil:
+		return perfmodel.CounterPerf, nil
+	case have("valgrind"):
+		return perfmodel.CounterValgrind, nil
+	}
+	return perfmodel.CounterTime, nil
+}
+
+// measure counts what the program does at one size.
+func (o *Options) measure(ctx context.Context, counter string, size float64) (perfmodel.Run, error) {
+	argv := o.Program.at(size)
+	r, err := Time(ctx, o.Program, size, leastRuns)
+	if err != nil {
+		return r, err
+	}
+	switch counter {
+	case perfmodel.CounterTime:
+		r.Count = r.CPU * o.Host.Operations
+	case perfmodel.CounterPerf:
+		r.Count, err = count(ctx, retired, argv, o.Program.Dir)
+	default:
+		r.Count, err = instructions(ctx, argv, o.Program.Dir)
+	}
+	return r, err
+}
+
+// Time runs a program at one size, undisturbed, at least so often, and says what
+// it needed.
+func Time(ctx context.Context, p Program, size float64, least int) (perfmodel.Run, error) {
+	var took []time.Duration
+	var sum time.Duration
+	r := perfmodel.Run{Size: size}
+	argv := p.at(size)
+	for len(took) < least || len(took) < mostRuns && sum < enoughCPU {
+		n, err := run(ctx, argv, argv, p.Dir, nil)
+		if err != nil {
+			return r, err
+		}
+		took = append(took, n.cpu)
+		sum += n.cpu
+		r.Faults = float64(n.faults)
+	}
+	slices.Sort(took)
+	r.CPU, r.Runs = max(took[0], time.Microsecond).Seconds(), len(took)
+	r.Noise = took[len(took)/2].Seconds()/r.CPU - 1
+	return r, nil
+}
+
+// caches simulates caches at as many sizes as the budget allows, smallest first:
+// a formula needs the shape, and the largest sizes cost most.
+func (o *Options) caches(ctx context.Context, runs []perfmodel.Run) ([]perfmodel.Misses, error) {
+	begin, sizes := o.Clock(), 0
+	pace, expected := 1.0, 0.0 // how much longer than expected it took so far
+	var all []perfmodel.Misses
+	for _, r := range runs {
+		list := pairs(r.Faults * o.Host.Page)
+		slices.Reverse(list) // the longest first, so that the last ones end together
+		next := float64(len(list)) * (simBegin + r.Count/simRate) / float64(runtime.GOMAXPROCS(0))
+		spent := o.Clock().Sub(begin).Seconds()
+		if expected > 0 {
+			pace = spent / expected
+		}
+		if spent+pace*next > o.Budget.Seconds() {
+			break
+		}
+		found, err := o.simulate(ctx, r.Size, list)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+		expected += next
+		sizes++
+	}
+	if sizes < perfmodel.MinSizes {
+		return nil, nil
+	}
+	return all, nil
+}
+
+// simulate runs the program at one size with all these caches.
+func (o *Options) simulate(ctx context.Context, size float64, list []pair) ([]perfmodel.Misses, error) {
+	found := make([]perfmodel.Misses, 2*len(list))
+	return found, inParallel(ctx, len(list), func(ctx context.Context, i int) error {
+		p := list[i]
+		c, err := misses(ctx, o.Program.at(size), o.Program.Dir, p.near, p.far)
+		found[2*i] = perfmodel.Misses{Size: size, Capacity: float64(p.near.capacity), Line: p.near.line, Count: c.nearby}
+		found[2*i+1] = perfmodel.Misses{Size: size, Capacity: float64(p.far.capacity), Line: p.far.line, Count: c.further}
+		return err
+	}, func(done int) { o.Tell(fmt.Sprintf("caches at size %g", size), done, len(list)) })
+}
+
+// inParallel does n things, as many at once as there are processors. The first
+// error ends it.
+func inParallel(ctx context.Context, n int, do func(context.Context, int) error, tell func(done int)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var mu sync.Mutex
+	next, done := 0, 0
+	take := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1
+	}
+	var all sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		all.Go(func() {
+			for i := take(); i < n && ctx.Err() == nil; i = take() {
+				if err := do(ctx, i); err != nil {
+					cancel(err)
+					return
+				}
+				mu.Lock()
+				done++
+				tell(done)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}

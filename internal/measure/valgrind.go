@@ -1,0 +1,126 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/perfmodel"
+)
+
+// ways is how many lines of a simulated cache may take the place of each other:
+// as many as in the caches of processors of today, and near enough to all.
+const ways = 16
+
+// cache is a cache to be simulated.
+type cache struct{ capacity, line int }
+
+func (c cache) String() string {
+	return fmt.Sprintf("%d,%d,%d", c.capacity, min(ways, c.capacity/c.line), c.line)
+}
+
+// counted is what cachegrind says at the end of a program and its children.
+type counted struct {
+	instructions    float64
+	nearby, further float64 // misses of the first and of the last cache
+}
+
+// instructions counts the instructions of a program under valgrind.
+func instructions(ctx context.Context, argv []string, dir string) (float64, error) {
+	c, err := cachegrind(ctx, argv, dir, "--cache-sim=no")
+	return c.instructions, err
+}
+
+// misses simulates two caches of one line length, the first the smaller.
+func misses(ctx context.Context, argv []string, dir string, near, far cache) (counted, error) {
+	return cachegrind(ctx, argv, dir, "--cache-sim=yes", "--I1=32768,8,"+strconv.Itoa(near.line),
+		"--D1="+near.String(), "--LL="+far.String())
+}
+
+func cachegrind(ctx context.Context, argv []string, dir string, options ...string) (counted, error) {
+	logs, remove, err := scratch()
+	if err != nil {
+		return counted{}, err
+	}
+	defer remove()
+	full := append([]string{"valgrind", "--tool=cachegrind", "--trace-children=yes",
+		"--cachegrind-out-file=/dev/null", "--log-file=" + filepath.Join(logs, "%p.log")}, options...)
+	if _, err := run(ctx, append(append(full, "--"), argv...), argv, dir, nil); err != nil {
+		return counted{}, err
+	}
+	names, err := filepath.Glob(filepath.Join(logs, "*.log"))
+	if err != nil {
+		return counted{}, err
+	}
+	var sum counted
+	for _, name := range names {
+		text, err := os.ReadFile(name) //nolint:gosec // in our own folder
+		if err != nil {
+			return counted{}, err
+		}
+		c := parseCachegrind(string(text))
+		sum.instructions += c.instructions
+		sum.nearby += c.nearby
+		sum.further += c.further
+	}
+	if sum.instructions == 0 {
+		return counted{}, errors.New("valgrind counted no instruction of " + argv[0])
+	}
+	return sum, nil
+}
+
+// parseCachegrind reads the summary at the end of cachegrind's log: lines such as
+// "==12== D1  misses:  1,234  ( 1,000 rd + 234 wr)". What does not look like that
+// counts as nothing.
+func parseCachegrind(log string) counted {
+	var c counted
+	for line := range strings.Lines(log) {
+		_, line, _ = strings.Cut(line, "== ")
+		name, rest, ok := strings.Cut(line, ":")
+		fields := strings.Fields(rest)
+		if !ok || len(fields) == 0 {
+			continue
+		}
+		v, err := strconv.ParseUint(strings.ReplaceAll(fields[0], ",", ""), 10, 64)
+		if err != nil {
+			continue
+		}
+		switch strings.Join(strings.Fields(name), " ") {
+		case "I refs":
+			c.instructions = float64(v)
+		case "D1 misses":
+			c.nearby = float64(v)
+		case "LLd misses":
+			c.further = float64(v)
+		}
+	}
+	return c
+}
+
+// pair is one run under cachegrind: two caches.
+type pair struct{ near, far cache }
+
+// pairs are the runs that cover all capacities from the smallest of use up to
+// twice what the program touches, an octave apart.
+func pairs(footprint float64) []pair {
+	var list []pair
+	for _, line := range []int{perfmodel.Line, perfmodel.Wide} {
+		var all []cache
+		// Fewer lines than a program has streams would only tell of that.
+		for c := 16 * line; c <= 1<<26 && (len(all) < 2 || float64(c) < 4*footprint); c *= 2 {
+			all = append(all, cache{c, line})
+		}
+		if len(all)%2 != 0 {
+			all = append(all, cache{2 * all[len(all)-1].capacity, line})
+		}
+		half := len(all) / 2
+		for i := range half {
+			list = append(list, pair{all[i], all[i+half]})
+		}
+	}
+	return list
+}

@@ -1,0 +1,107 @@
+// Package mpirun is what MPI programs need that are started by a command of ours: the
+// files that go with them, where their hosts find those, and the settings without
+// which Open MPI refuses to run them. It must not know what the programs are for.
+package mpirun
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/mpi/capture"
+	"github.com/godwit-hpc/godwit/mpi/yield"
+)
+
+// Library is the path of the library that captures.
+func Library() (string, error) { return place("godwit-capture", ".so", capture.Library()) }
+
+// Runner is the path of the program that runs skeletons.
+func Runner() (string, error) { return place("godwit-skeleton", "", capture.Runner()) }
+
+// Yield is the path of the library that lets waiting ranks sleep, or "" if there is
+// none.
+func Yield() string {
+	path, err := place("godwit-yield", ".so", yield.Library())
+	if err != nil {
+		return "" // they will wait awake
+	}
+	return path
+}
+
+// place puts a file that this program carries along where other hosts are likely to
+// see it too: beside this program, or else among what the user's programs keep.
+func place(name, ending string, data []byte) (string, error) {
+	if data == nil {
+		return "", fmt.Errorf("this godwit carries no %s: it was built without mpicc (make deps; make build)", name)
+	}
+	sum := sha256.Sum256(data)
+	name += "-" + hex.EncodeToString(sum[:6]) + ending
+	var places []string
+	if self, err := os.Executable(); err == nil {
+		places = append(places, filepath.Dir(self))
+	}
+	if dir, err := os.UserCacheDir(); err == nil {
+		places = append(places, filepath.Join(dir, "godwit"))
+	}
+	err := errors.New("there is no place for " + name)
+	for _, dir := range places {
+		path := filepath.Join(dir, name)
+		if strings.ContainsAny(path, " :,") { // which the loader would take for two
+			continue
+		}
+		if _, err = os.Stat(path); err == nil {
+			return path, nil
+		}
+		if err = put(path, data); err == nil {
+			return path, nil
+		}
+	}
+	return "", err
+}
+
+// put writes a file that appears when it is whole.
+func put(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".godwit-mpi-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o755), f.Close()) //nolint:gosec // a program, for whoever runs it
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // it is not whole
+	}
+	return err
+}
+
+// Environment adds to variables what Open MPI wants to be told; what the user set
+// stays.
+func Environment(env []string) []string {
+	want := []string{
+		"OMPI_MCA_rmaps_base_oversubscribe=1",       // more ranks than processors are no mistake
+		"OMPI_MCA_btl_base_warn_component_unused=0", // nor are hosts without InfiniBand
+		"OMPI_MCA_orte_base_help_aggregate=1",       // one line is enough
+		"OMPI_MCA_mca_base_component_show_load_errors=0",
+	}
+	if os.Geteuid() == 0 {
+		want = append(want, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	}
+	env = slices.Clone(env)
+	for _, v := range want {
+		name, _, _ := strings.Cut(v, "=")
+		if !slices.ContainsFunc(env, func(have string) bool { return strings.HasPrefix(have, name+"=") }) {
+			env = append(env, v)
+		}
+	}
+	return env
+}
