@@ -52,6 +52,7 @@ func (l *life) finish(m wire.Message) {
 // bringResult pushes the work folder, as long as it takes, and concludes.
 func (l *life) bringResult(m wire.Message) {
 	store := l.around.depot(l.attempt.Broker)
+	m.Outgoing = l.setAside()
 	same := leftAlone(l.folder.work(), l.placedInputs())
 	l.background(func(ctx context.Context) (func(), func()) {
 		var id depot.ID

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/history"
 )
@@ -48,34 +49,23 @@ func (b *Broker) directly(ctx context.Context, j *job, in *wantedInput, to *clus
 	return false, ctx.Err()
 }
 
-// toFetch is how often a transfer between two sites may break.
-const toFetch = 4
-
 // fetch has an input fetched from one site by another. That it cannot be is no
 // error: then it is had in another way.
 func (b *Broker) fetch(ctx context.Context, j *job, in *wantedInput, s *source, home, to *cluster) (bool, error) {
 	if in.Size > worthSaying {
 		b.say(j, "brings "+in.From, amount(in.Size)+" from "+s.from.Name+" to "+to.Name+", without the broker in between", nil)
 	}
-	var err error
-	for wait := time.Second; ; wait *= 2 {
-		if err = b.fetchOnce(ctx, j, in, s, home, to); err == nil {
-			return true, nil
-		}
-		// One that has never answered is not asked again; one that did may only have
-		// lost its connection to us.
-		if errors.Is(err, driver.ErrUnreached) || hopeless(err) || wait >= time.Second<<(toFetch-1) || !pause(ctx, wait) {
-			break
-		}
-	}
-	gone := new(unstagedError)
+	got, err := b.fetchTree(ctx, s, to)
 	switch {
+	case err == nil:
+		in.Tree, in.Away = got.Tree, ""
+		b.has(ctx, in, home, to)
+		b.sawMove(j, in.From+" is at "+to.Name, got.Moved, got.began, history.Transfer{From: s.from.Name, To: to.Name})
+		return true, nil
 	case ctx.Err() != nil:
 		return false, ctx.Err()
-	case errors.As(err, &gone):
+	case errors.As(err, new(*unstagedError)):
 		return false, err
-	case !errors.Is(err, driver.ErrAway) && !hopeless(err):
-		b.ways.note(s.from, to, false, b.now())
 	}
 	if s.want.Tree != "" {
 		b.replicasOf(ctx).forget(s.want.Tree, s.from.Name)
@@ -84,25 +74,48 @@ func (b *Broker) fetch(ctx context.Context, j *job, in *wantedInput, s *source, 
 	return false, nil
 }
 
-func (b *Broker) fetchOnce(ctx context.Context, j *job, in *wantedInput, s *source, home, to *cluster) error {
+// fetched is what came from another site, and since when.
+type fetched struct {
+	driver.Moved
+	began core.Time
+}
+
+// toFetch is how often a transfer between two sites may break.
+const toFetch = 4
+
+// fetchTree has something fetched from one site by another, and remembers whether
+// that works. If it is the other that is out of reach, the error is an
+// unstagedError.
+func (b *Broker) fetchTree(ctx context.Context, s *source, to *cluster) (got fetched, err error) {
+	for wait := time.Second; ; wait *= 2 {
+		if got, err = b.fetchOnce(ctx, s, to); err == nil {
+			b.ways.note(s.from, to, true, b.now())
+			return got, nil
+		}
+		// One that has never answered is not asked again; one that did may only have
+		// lost its connection to us.
+		if errors.Is(err, driver.ErrUnreached) || hopeless(err) || wait >= time.Second<<(toFetch-1) || !pause(ctx, wait) {
+			break
+		}
+	}
+	if ctx.Err() == nil && !errors.Is(err, driver.ErrAway) && !hopeless(err) {
+		b.ways.note(s.from, to, false, b.now())
+	}
+	return got, err
+}
+
+func (b *Broker) fetchOnce(ctx context.Context, s *source, to *cluster) (got fetched, err error) {
 	offer, release, err := b.peer(ctx, s.from).Offer(ctx, s.want)
 	if err != nil {
-		return err
+		return got, err
 	}
 	defer release()
-	began := b.now()
-	m, err := b.peer(ctx, to).Take(ctx, offer)
-	switch {
-	case errors.Is(err, driver.ErrAway):
-		return &unstagedError{err, false}
-	case err != nil:
-		return err
+	got.began = b.now()
+	got.Moved, err = b.peer(ctx, to).Take(ctx, offer)
+	if errors.Is(err, driver.ErrAway) {
+		err = &unstagedError{err, false}
 	}
-	b.ways.note(s.from, to, true, b.now())
-	in.Tree, in.Away = offer.Tree, ""
-	b.has(ctx, in, home, to)
-	b.sawMove(j, in.From+" is at "+to.Name, m, began, history.Transfer{From: s.from.Name, To: to.Name})
-	return nil
+	return got, err
 }
 
 // has notes that a cluster keeps an input, which the depot need not have.

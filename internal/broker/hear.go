@@ -228,6 +228,7 @@ func (t *turn) over(j *job, m *wire.Message) {
 	if m.Result != "" && j.spec.Workdir == "" {
 		j.rec.Result = "" // nobody wants it
 	}
+	j.rec.Outgoing = m.Outgoing
 	t.tidy(j, j.rec.Epoch)
 	t.step(&core.Input{Kind: core.Ended, Job: j.rec.ID, Epoch: j.rec.Epoch, N: m.Code})
 	if m.Why != "" && m.Code != 0 {

@@ -1,13 +1,15 @@
 package broker
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/godwit-hpc/godwit/internal/hand"
 	"github.com/godwit-hpc/godwit/internal/history"
 )
 
-// bringHome puts what a job changed in its work folder back where it came from.
+// bringHome puts what a job changed in its work folder back where it came from,
+// and what is to be left elsewhere there.
 // It is repeated after a crash: putting a file there twice is putting it there
 // once.
 func (b *Broker) bringHome(j *job) {
@@ -23,6 +25,7 @@ func (b *Broker) bringHome(j *job) {
 		if home != nil {
 			unwritten = b.writeOutputs(home, j)
 		}
+		notLeft := b.leaveAll(j.as(b.ctx), j)
 		if b.ctx.Err() != nil {
 			return
 		}
@@ -38,6 +41,12 @@ func (b *Broker) bringHome(j *job) {
 			if unwritten != nil {
 				t.explain(j, "results", "output not written to its file", unwritten.Error(), nil)
 				j.rec.Reason = "its output could not be written to its file: " + unwritten.Error()
+			}
+			if notLeft != nil {
+				t.explain(j, "results", "not left where they belong", oneLine(notLeft), nil)
+				j.rec.Reason = "results could not be left where they belong: " + oneLine(notLeft)
+			} else if at, path := j.rec.Cluster, j.rec.Outgoing; path != "" {
+				t.after(func() { b.goBeside(func(ctx context.Context) { b.dropOutgoing(j.as(ctx), at, path) }) })
 			}
 			if j.rec.Result != "" {
 				t.moved(j, history.Transfer{What: history.StageOut, From: j.rec.Cluster, Bytes: placed.Bytes, Sent: placed.Bytes, Seconds: t.now.Sub(began).Seconds()})

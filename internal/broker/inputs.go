@@ -20,8 +20,12 @@ import (
 // to be out of reach.
 const toLook = 15 * time.Second
 
-// locate looks at the inputs of a job that did not come with it.
+// locate looks at the inputs of a job that did not come with it, and at where its
+// results go.
 func (b *Broker) locate(ctx context.Context, spec *jobfile.Job) ([]store.Input, error) {
+	if err := b.canLeave(ctx, spec); err != nil {
+		return nil, err
+	}
 	var list []store.Input
 	for i := range spec.Far {
 		f := &spec.Far[i]

@@ -119,7 +119,7 @@ func (t *turn) ended(j *job, ev *core.Event) {
 		t.forget(j, s.N)
 	}
 	j.saved = nil
-	if j.rec.Result == "" && !j.rec.Named || j.rec.StagedOut {
+	if !j.rec.Brings() || j.rec.StagedOut {
 		t.finished(j)
 	} else {
 		t.after(func() { t.b.bringHome(j) })

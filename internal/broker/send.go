@@ -116,7 +116,7 @@ func (t *turn) attempt(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
 		a.Used = j.saved[0].Used
 	}
 	t.order(j, c, a)
-	a.Inputs = t.b.attemptInputs(j, c)
+	a.Inputs, a.Outgoing = t.b.attemptInputs(j, c), t.b.outgoing(j, c)
 	a.Elapsed = time.Duration(j.rec.Wall * float64(time.Second)) // without the time that nobody ran it
 	return a, c
 }

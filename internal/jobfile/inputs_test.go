@@ -3,6 +3,7 @@ package jobfile
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,5 +35,40 @@ func TestInputsMayBeAtOtherSites(t *testing.T) {
 	j.Far[0].As = "../x"
 	if err := j.Check(); err == nil {
 		t.Error("a name outside the work folder is accepted")
+	}
+}
+
+func TestOutputsMayBeLeftAtSites(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "job.yaml")
+	read := func(outputs string) (*Job, error) {
+		if err := os.WriteFile(file, []byte("run: true\noutputs: "+outputs+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j, _, err := Read(file, Options{Dir: dir})
+		return j, err
+	}
+	j, err := read("[a.csv, {from: out/*.h5, to: leeds:/data/runs/}, {from: ./log, to: york:last.log}]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]FarOutput{{"out/*.h5", "leeds:/data/runs/"}, {"log", "york:last.log"}}, j.Leave); diff != "" || len(j.Outputs) != 1 || j.Check() != nil {
+		t.Error(diff, j.Outputs, j.Check())
+	}
+	if site, path := j.Leave[0].Where(); site != "leeds" || path != "/data/runs/" {
+		t.Error(site, path)
+	}
+	j.Leave[0].From = "../x"
+	if err := j.Check(); err == nil {
+		t.Error("a file outside the work folder is accepted")
+	}
+	if j, err := read("a.csv"); err != nil || len(j.Outputs) != 1 || len(j.Leave) != 0 {
+		t.Error(j, err)
+	}
+	for _, bad := range []string{"[{from: x}]", "[{to: leeds:/x}]", "[{from: x, to: /data}]", "[{from: x, to: depot:x}]", "[{from: x, to: s3://x}]",
+		"[{from: '*', to: leeds:/x}]", "[{from: /x, to: leeds:/x}]", "[{from: x, to: leeds:}]", "[{from: x, to: leeds:/x, as: y}]", "{from: x, to: leeds:/x}"} {
+		if j, err := read(bad); err == nil || !strings.Contains(err.Error(), "outputs") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %+v, %v", bad, j, err)
+		}
 	}
 }

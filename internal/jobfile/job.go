@@ -21,6 +21,7 @@ type Job struct {
 	Setup   string            `json:"setup,omitempty"`   // shell line run once before, in the same folder
 	Workdir string            `json:"workdir,omitempty"` // absolute on the submitting machine; "": an empty folder
 	Outputs []string          `json:"outputs,omitempty"` // brought back; none named: whatever changed
+	Leave   []FarOutput       `json:"leave,omitempty"`   // left at clusters instead
 	Inputs  []string          `json:"inputs,omitempty"`  // relative: below Workdir; absolute: put beside it by its last name
 	Far     []FarInput        `json:"far,omitempty"`     // inputs that are elsewhere
 	Env     map[string]string `json:"env,omitempty"`
@@ -164,6 +165,7 @@ func (j *Job) Check() error {
 		return &badinput.Error{Field: field, Value: fmt.Sprint(value), Want: want}
 	}
 	far, farErr := j.checkFar()
+	left, leaveErr := j.checkLeave()
 	patternErr := j.Pattern.Check(j.Min, j.Max)
 	switch a := j.Array; {
 	case len(j.Argv) == 0 || j.Argv[0] == "":
@@ -182,6 +184,8 @@ func (j *Job) Check() error {
 		return bad("key", j.Key, "at most 200 bytes, and no array")
 	case farErr != nil:
 		return bad("inputs", far.From, farErr.Error())
+	case leaveErr != nil:
+		return bad("outputs", left.From+" to "+left.To, leaveErr.Error())
 	case j.Begin < 0 || j.Deadline < 0 || j.Estimate < 0 || j.Time < 0 || j.Memory < 0 || j.Processes < 0 || j.Retries < 0:
 		return bad("job", j.Name, "times and numbers that are not negative")
 	}

@@ -80,7 +80,7 @@ func (d *draft) fields() []field {
 		set("setup", &d.Setup, parseText),
 		set("workdir", &d.Workdir, parseText),
 		{"inputs", d.readInputs},
-		list("outputs", "files within the work folder", &d.Outputs, parseInside),
+		{"outputs", d.readOutputs},
 		{"envs", d.readEnvs},
 		{"deadline", d.readDeadline},
 		set("estimate", &d.Estimate, parseDuration),

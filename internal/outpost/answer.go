@@ -48,6 +48,9 @@ func (p *post) do(ctx context.Context, q *talk.Request) (*talk.Answer, error) {
 	switch q.Do {
 	case talk.Start:
 		q.Attempt.Brought = staging.Kept(p.place.dir)
+		if q.Attempt.Outgoing == wire.OnTheWay {
+			q.Attempt.Outgoing = staging.Outgoing(p.place.dir)
+		}
 		return a, p.driver.Start(ctx, q.Attempt)
 	case talk.Release:
 		return a, p.driver.Release(ctx, q.ID)

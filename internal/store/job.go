@@ -41,8 +41,9 @@ type Job struct {
 	Wall        float64 `json:"wall,omitempty"` // seconds
 	Used        float64 `json:"used,omitempty"` // reference CPU seconds that are safe: what a continued attempt starts with
 
-	Work      string `json:"work,omitempty"`   // tree in the depot: the work folder at submission
-	Result    string `json:"result,omitempty"` // tree in the depot: the work folder at the end
+	Work      string `json:"work,omitempty"`     // tree in the depot: the work folder at submission
+	Result    string `json:"result,omitempty"`   // tree in the depot: the work folder at the end
+	Outgoing  string `json:"outgoing,omitempty"` // folder at its cluster with results that are to be left at others
 	StagedOut bool   `json:"stagedOut,omitempty"`
 	Out       int64  `json:"out,omitempty"` // bytes of stdout and stderr that are durable
 	Err       int64  `json:"err,omitempty"`
@@ -76,5 +77,8 @@ type Wait struct {
 // Open reports whether the broker still has work with the job: it is not over,
 // or its results are not home yet.
 func (j *Job) Open() bool {
-	return !j.State.Terminal() || (j.Result != "" || j.Named) && !j.StagedOut
+	return !j.State.Terminal() || j.Brings() && !j.StagedOut
 }
+
+// Brings reports whether there is something to be put somewhere when it is over.
+func (j *Job) Brings() bool { return j.Result != "" || j.Named || j.Outgoing != "" }

@@ -64,7 +64,13 @@ type Attempt struct {
 
 	Inputs  []Input `json:"inputs,omitempty"`  // files that are put into the work folder besides
 	Brought string  `json:"brought,omitempty"` // folder of a depot that may hold them; set on the way, where the cluster has one
+	// Outgoing is the folder into which results are put that are to be left at
+	// clusters, set like Brought if the broker says OnTheWay; "": they come home.
+	Outgoing string `json:"outgoing,omitempty"`
 }
+
+// OnTheWay stands for what is not known where an attempt comes from.
+const OnTheWay = "."
 
 // Host is a part of an attempt's processors, by the name under which the other
 // hosts reach it.
@@ -151,7 +157,10 @@ type Message struct {
 	State  *Vitals  `json:"state,omitempty"`
 	Code   int      `json:"code,omitempty"`
 	Result string   `json:"result,omitempty"` // tree in the depot: what the work folder held at the end
-	Entry  *Entry   `json:"entry,omitempty"`
+	// Outgoing is a folder beside the agent with results that are to be left at
+	// clusters: a folder for each of Spec.Leave, by its number. "": there are none.
+	Outgoing string `json:"outgoing,omitempty"`
+	Entry    *Entry `json:"entry,omitempty"`
 }
 
 // Vitals is how a job is doing.
