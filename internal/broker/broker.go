@@ -78,6 +78,7 @@ type Broker struct {
 	shelves  map[uint32]*replicas // of users who are not the broker's own
 	moving   oneAtATime           // transfers
 	weather  forecasts
+	patterns atomic.Bool // a job with a pattern has come: networks matter
 	base     core.Time
 	began    time.Time
 
@@ -110,9 +111,10 @@ type cluster struct {
 
 	mu   sync.Mutex
 	load driver.Load
-	away error   // why it is out of reach; nil: it is not
-	wait float64 // seconds that a newcomer of one processor waits in its queue
-	told felt    // what the engine was told
+	away error         // why it is out of reach; nil: it is not
+	wait float64       // seconds that a newcomer of one processor waits in its queue
+	told felt          // what the engine was told
+	net  *core.Network // between its hosts, as the engine was told; nil: nothing
 }
 
 // Open makes a broker of what is stored. It does nothing before Run.

@@ -30,6 +30,9 @@ func (b *Broker) feel(ctx context.Context, c *cluster) {
 	for pause(ctx, b.opt.Sample) {
 		if n, err := b.Live(ctx); err == nil && n > 0 {
 			b.feelOnce(ctx, c)
+			if b.patterns.Load() {
+				b.tellNetwork(c)
+			}
 		}
 	}
 }

@@ -36,6 +36,12 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 	if n, err := b.Live(ctx); err == nil && n == 0 {
 		b.feelAll(ctx) // nobody has looked for a while
 	}
+	if spec.Pattern != nil {
+		b.patterns.Store(true)
+		for _, c := range b.clusters {
+			b.tellNetwork(c)
+		}
+	}
 	need, why := b.need(ctx, spec)
 	inputs, err := b.locate(ctx, spec)
 	if err != nil {
