@@ -35,6 +35,8 @@ type pretender struct {
 	usual, longest time.Duration // that a job may run
 	atOnce         int           // submissions under way
 	most           int           // of them at any time
+	held           map[string]int
+	refuse         error // to hold
 }
 
 type pretended struct {
@@ -59,6 +61,23 @@ func (p *pretender) called(what string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.calls[what]
+}
+
+func (p *pretender) Hold(_ context.Context, name string, _ time.Time, _ driver.Need) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held == nil {
+		p.held = map[string]int{}
+	}
+	p.held[name]++
+	return p.refuse
+}
+
+func (p *pretender) LetGo(_ context.Context, name string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.held, name)
+	return nil
 }
 
 func (p *pretender) Kind() string { return jobfile.Slurm }

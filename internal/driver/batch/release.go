@@ -57,6 +57,9 @@ func (d *Driver) release(ctx context.Context, id driver.ID) error {
 	} else {
 		d.folders.Remember(id)
 	}
+	if err := d.Unreserve(ctx, id); err != nil {
+		return err
+	}
 	d.mu.Lock()
 	delete(d.attempts, id)
 	d.mu.Unlock()

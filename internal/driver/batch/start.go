@@ -53,6 +53,7 @@ func (d *Driver) start(ctx context.Context, id driver.ID, w *wire.Attempt) error
 	}
 	whole, request := d.furnish(ctx, w)
 	request.Name, request.Script, request.Output = a.name, filepath.Join(a.dir, scriptFile), filepath.Join(a.dir, outputFile)
+	request.Reservation = d.reserved(id)
 	made, err := attemptdir.Prepare(a.dir, &whole)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(a.dir, scriptFile), d.script(agent, a.dir), 0o700)

@@ -74,6 +74,8 @@ func Run(t *testing.T, make func(t *testing.T) World) {
 		{"AttemptsDoNotDisturbEachOther", sideBySide},
 		{"TheLoadIsAShare", loadIsAShare},
 		{"AnOrderThatWasWithdrawnIsNotCarriedOut", withdrawn},
+		{"WhatIsHeldForAnAttemptIsHeldOnceAndGivenBack", Reservations},
+		{"AnAttemptKeepsItsHostsUnlessToldOtherwise", resizing},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, make(t)) })
 	}

@@ -34,6 +34,14 @@ const inside = "GODWIT_TEST_INSIDE"
 // done to the cluster is done out here, when those inside ask for it.
 func onACluster(t testing.TB, nodes, cpus int, flags []string, more ...string) string {
 	t.Helper()
+	return onAClusterAs(t, alice, nodes, cpus, flags, more...)
+}
+
+// Who runs the program there: an ordinary user, or root.
+const alice, root = "alice", "root"
+
+func onAClusterAs(t testing.TB, who string, nodes, cpus int, flags []string, more ...string) string {
+	t.Helper()
 	c := slurmtest.Start(t, nodes, cpus, more...)
 	program := filepath.Join(c.Dir, "inside.test")
 	data, err := os.ReadFile("/proc/self/exe")
@@ -52,7 +60,11 @@ func onACluster(t testing.TB, nodes, cpus int, flags []string, more ...string) s
 	defer asks.Close()
 	defer answers.Close()
 	defer out.Close()
-	cmd := c.Command(append([]string{"env", inside + "=1", "TMPDIR=" + c.User.Home, program}, flags...)...)
+	argv := append([]string{"env", inside + "=1", "SLURM_CONF=" + c.Env["SLURM_CONF"], "TMPDIR=" + c.User.Home, program}, flags...)
+	cmd := c.Command(argv...)
+	if who == root {
+		cmd = c.Hosts.Head.Command(context.Background(), argv...)
+	}
 	cmd.ExtraFiles = []*os.File{toAsk, toAnswer}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {

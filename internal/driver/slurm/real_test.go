@@ -38,6 +38,8 @@ func TestOnARealSlurm(t *testing.T) {
 	t.Run("WhatUsersWriteArrivesVerbatim", func(t *testing.T) { batchtest.Verbatim(t, newWorld(t, slurm.Options{}, nil)) })
 	t.Run("TheClusterIsSurveyed", surveyed)
 	t.Run("ARefusalIsToldInSlurmsWords", refused)
+	t.Run("WhoIsNoOperatorHoldsNothing", notReserved)
+	t.Run("AJobThatRunsGivesHostsBack", shrinks)
 	t.Run("SlurmIsToldWhatScriptsForItSay", told)
 	t.Run("WhatWouldWaitForEverIsGivenUp", hopeless)
 	t.Run("ASubmissionWhoseAnswerIsLostIsNotRepeated", answerLost)

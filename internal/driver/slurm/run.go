@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,9 @@ type command struct {
 	name    string
 	args    []string
 	limit   time.Duration
-	submits bool // it changes something; else it only asks, for times in UTC
+	submits bool   // it changes something; else it only asks, for times in UTC
+	utc     bool   // it names times in UTC, too
+	dir     string // where it runs; "": in the root
 }
 
 // answer is what a command said.
@@ -57,8 +60,8 @@ func (c commands) run(ctx context.Context, w command) (answer, error) {
 	defer cancel()
 	var out, said bytes.Buffer
 	cmd := exec.CommandContext(limited, path, w.args...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.env, "/", &out, &said
-	if !w.submits {
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.env, cmp.Or(w.dir, "/"), &out, &said
+	if !w.submits || w.utc {
 		cmd.Env = append(slices.Clone(c.env), "TZ=UTC")
 	}
 	cmd.WaitDelay = time.Second

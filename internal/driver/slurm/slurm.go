@@ -98,6 +98,9 @@ func (m *Manager) request(r *batch.Request) []string {
 	if m.opt.Partition != "" {
 		args = append(args, "--partition="+m.opt.Partition)
 	}
+	if r.Reservation != "" {
+		args = append(args, "--reservation="+r.Reservation)
+	}
 	return append(args, m.opt.Options...)
 }
 

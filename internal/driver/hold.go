@@ -1,0 +1,34 @@
+package driver
+
+import (
+	"context"
+	"time"
+)
+
+// Reserver is a driver whose cluster may hold processors for an attempt before
+// it is started. An answer that wraps errors.ErrUnsupported says that clusters of
+// that kind do not; one that wraps ErrRefused that this one does not for us, and
+// why.
+type Reserver interface {
+	// Reserve has them held for the attempt, whose Start then uses them. It may be
+	// called again: one reservation is made. Release gives them back.
+	Reserve(ctx context.Context, r Reservation) error
+	// Unreserve gives them back. What is not held is no error.
+	Unreserve(ctx context.Context, id ID) error
+}
+
+// Reservation is what is held for an attempt, and when: Need.Time long.
+type Reservation struct {
+	ID
+	From time.Time // zero: from now on
+	Need
+}
+
+// Resizer is a driver whose cluster may take hosts away from an attempt that
+// runs. An answer that wraps errors.ErrUnsupported says that clusters of that
+// kind do not.
+type Resizer interface {
+	// Resize leaves the attempt so many of its hosts, among them that of its agent.
+	// What it has already is no error; more than it has is refused.
+	Resize(ctx context.Context, id ID, hosts int) error
+}
