@@ -136,7 +136,7 @@ the same policies on recorded traces and on described workloads.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(&cobra.Command{Hidden: true}) // --help is enough
 	root.AddCommand(a.runCommand(), a.submitCommand(), a.quoteCommand(), a.psCommand(), a.showCommand(), a.logsCommand(), a.waitCommand(),
-		a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.checkpointCommand(), a.clustersCommand(), a.historyCommand(),
+		a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.checkpointCommand(), a.clustersCommand(), a.hostsCommand(), a.historyCommand(),
 		a.upCommand(), a.doctorCommand(), a.agentCommand())
 	root.AddCommand(a.simCommand(), a.flowCommand(), a.experimentCommand(), a.completionCommand(), a.versionCommand())
 	root.AddCommand(a.selectCommand(), a.captureCommand(), a.skeletonCommand(), a.labCommand())

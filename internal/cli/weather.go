@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -13,7 +14,15 @@ import (
 	"github.com/godwit-hpc/godwit/internal/weather/measured"
 )
 
-const weatherLong = `Shows what was measured of a network and its hosts, and what it will be next.
+const weatherLong = `Shows what was measured of a network and its hosts, and what it will be next: by
+the broker's own sensors, or in a file.
+
+A broker measures between the machines that it reaches over SSH, its own included:
+bandwidth and latency of each way, the CPU share and the free memory of each host,
+never twice at once on a link and with less than 1 % of what it carries. Between
+two sites one pair of hosts stands for all. What transfers achieve counts too. The
+settings are weather: {probe: on|off|30s, budget: 0.5%, network: FILE} in the
+broker's configuration.
 
 A file of measurements is CSV with a header, the columns being time (seconds, or
 like 2026-05-01T12:00:00Z), from, to and what was measured: mbps (bandwidth), ms
@@ -27,11 +36,18 @@ comes. With --over it is of the mean over that time from the last value on.
 
 Exit codes: 0 done, 2 wrong usage or bad input.`
 
-const weatherExample = `  # What will the bandwidth be?
-  godwit weather --from examples/networks/weather.csv
+const weatherExample = `  # What has the broker measured, and what will it be?
+  godwit weather
 
-  # On average over the next ten minutes, between all hosts
-  godwit weather --from examples/networks/weather.csv --over 10m -o matrix
+  # Between all hosts, on average over the next ten minutes
+  godwit weather --matrix --over 10m
+
+  # As a network from which hosts are chosen: of one cluster, and at once
+  godwit weather --graph --on lab
+  godwit select --graph live --pattern ring -m 4
+
+  # What will the bandwidth be that others have recorded?
+  godwit weather --from examples/networks/weather.csv
 
   # A matrix by which godwit select --graph chooses hosts
   godwit weather --from examples/networks/weather.csv -o csv
@@ -46,19 +62,23 @@ type weatherFlags struct {
 	over   time.Duration
 	plot   string
 	output string
+	matrix bool
+	graph  bool
+	on     string
+	since  time.Duration
 }
 
 func (a *app) weatherCommand() *cobra.Command {
-	f := &weatherFlags{output: "table"}
+	f := &weatherFlags{output: "table", since: 6 * time.Hour}
 	cmd := &cobra.Command{
-		Use:     "weather --from FILE [flags]",
+		Use:     "weather [--from FILE] [flags]",
 		Short:   "Show bandwidths, latencies and loads, and what they will be",
 		Long:    weatherLong,
 		Example: weatherExample,
 		Args:    noArguments,
 
 		DisableFlagsInUseLine: true,
-		RunE:                  func(*cobra.Command, []string) error { return a.weather(f) },
+		RunE:                  func(cmd *cobra.Command, _ []string) error { return a.weather(cmd.Context(), f) },
 	}
 	var names []string
 	for _, q := range measured.Quantities() {
@@ -66,11 +86,15 @@ func (a *app) weatherCommand() *cobra.Command {
 	}
 	outputs := []string{"table", "matrix", "csv", "json"}
 	in, out := newGroup("What to forecast"), newGroup("Output")
-	in.flags.StringVar(&f.from, "from", "", "the measurements: `FILE` (CSV, JSON, or lines of seconds and Mbit/s)")
+	in.flags.StringVar(&f.from, "from", "", "measurements of others instead of the broker's: `FILE` (CSV, JSON, or lines of\nseconds and Mbit/s)")
 	in.flags.Var(choice(&f.what, names...), "what", "only this quantity")
 	in.flags.Var(above(&f.over), "over", "forecast the mean over this time; without it the next value")
 	out.flags.VarP(choice(&f.output, outputs...), "output", "o", "how results are printed: a table or matrices for people,\nCSV for godwit select (Mbit/s, the worse direction), JSON for programs")
+	out.flags.BoolVar(&f.matrix, "matrix", false, "the same as -o matrix: each quantity from host to host")
+	out.flags.BoolVar(&f.graph, "graph", false, "the network as JSON that godwit select --graph reads (the broker's alone)")
+	out.flags.StringVar(&f.on, "on", "", "with --graph: only the hosts of `CLUSTER`")
 	out.flags.StringVar(&f.plot, "plot", "", "also draw the series and how they were forecast: `FILE`.svg")
+	out.flags.Var(above(&f.since), "since", "with --plot: so much of what the broker has measured (6h)")
 	out.flags.BoolP("help", "h", false, "show this help")
 	groupFlags(cmd, in, out)
 	completeNames(cmd, "what", names)
@@ -79,9 +103,15 @@ func (a *app) weatherCommand() *cobra.Command {
 }
 
 // weather reads, forecasts and prints.
-func (a *app) weather(f *weatherFlags) error {
+func (a *app) weather(ctx context.Context, f *weatherFlags) error {
+	if f.matrix {
+		f.output = "matrix"
+	}
 	if f.from == "" {
-		return &badinput.Error{Field: "--from", Want: "a file of measurements is needed"}
+		return a.liveWeather(ctx, f)
+	}
+	if f.graph {
+		return &badinput.Error{Field: "--graph", Want: "without --from; for a file -o csv prints the matrix that godwit select reads"}
 	}
 	list, err := measured.Read(f.from)
 	if err != nil {
@@ -101,16 +131,22 @@ func (a *app) weather(f *weatherFlags) error {
 		}
 		r.Series = append(r.Series, one)
 	}
-	if f.plot != "" {
-		svg, err := weatherPlot(list)
-		if err != nil {
-			return err
-		}
-		if err := outfile.WriteAll(f.plot, svg); err != nil {
-			return err
-		}
+	if err := f.draw(list); err != nil {
+		return err
 	}
 	return a.printWeather(f, r)
+}
+
+// draw draws series if that is asked for.
+func (f *weatherFlags) draw(list []*measured.Series) error {
+	if f.plot == "" {
+		return nil
+	}
+	svg, err := weatherPlot(list)
+	if err != nil {
+		return err
+	}
+	return outfile.WriteAll(f.plot, svg)
 }
 
 // weatherReport is what is known and what will be; programs read its JSON.
@@ -133,6 +169,7 @@ type seriesReport struct {
 	Quantiles []float64         `json:"quantiles"`
 	By        string            `json:"by"` // the forecaster that counts most
 	Part      float64           `json:"part"`
+	AgeS      *float64          `json:"age_s,omitempty"` // of the last value, of what is measured now
 
 	low, high float64 // of the 90 % interval
 	name      string

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,7 @@ func (a *app) printWeather(f *weatherFlags, r *weatherReport) error {
 		e.SetIndent("", "  ")
 		return e.Encode(r)
 	case "csv":
-		return r.csv(a.stdout, f.from)
+		return r.csv(a.stdout, cmp.Or(f.from, "the broker"))
 	case "matrix":
 		var b strings.Builder
 		r.matrices(&b)
@@ -32,6 +33,9 @@ func (a *app) printWeather(f *weatherFlags, r *weatherReport) error {
 
 // table has a line for each series.
 func (r *weatherReport) table() *table {
+	if len(r.Series) > 0 && r.Series[0].AgeS != nil {
+		return r.liveTable()
+	}
 	t := newTable("what", "between", "values", "last", "forecast", "90 % between", "by").right(2, 3, 4)
 	for _, s := range r.Series {
 		by := s.By

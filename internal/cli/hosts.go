@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+)
+
+func (a *app) hostsCommand() *cobra.Command {
+	var output, on string
+	cmd := &cobra.Command{
+		Use:   "hosts [--on CLUSTER]",
+		Short: "List the hosts of the clusters and what they have free",
+		Long: `Lists the hosts of all clusters: their state, their cores and how many are free,
+their speed relative to the reference host, the share of a processor that a
+newcomer will have there, with the error to expect, and the memory that is free.
+What lies between hosts godwit weather shows.`,
+		Example: `  godwit hosts
+  godwit hosts --on leeds -o json`,
+		Args:                  noArguments,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+				list, err := c.Hosts(cmd.Context(), on)
+				if err != nil {
+					return err
+				}
+				if output == "json" {
+					return writeJSON(a.stdout, orEmpty(list))
+				}
+				t := newTable("host", "cluster", "cores", "free", "speed", "share", "±", "free memory", "measured", "state").right(2, 3, 4, 5, 6, 7)
+				for i := range list {
+					h := &list[i]
+					t.add(h.Name, h.Cluster, countText(h.Cores), countText(h.Free), digitsText(h.Speed), partText(h.Share), partText(h.ShareError),
+						memoryText(h.Memory), a.momentText(h.Measured), sentence(h.State, h.Why))
+				}
+				return t.print(a.stdout, a.width())
+			})
+		},
+	}
+	what := newGroup("What to show")
+	what.flags.StringVar(&on, "on", "", "only the hosts of `CLUSTER`")
+	groupFlags(cmd, what, outputGroup(&output))
+	return cmd
+}
+
+func countText(n *int) string {
+	if n == nil {
+		return unknown
+	}
+	return fmt.Sprint(*n)
+}
+
+func digitsText(x *float64) string {
+	if x == nil {
+		return unknown
+	}
+	return digits(*x)
+}
+
+func memoryText(n *int64) string {
+	if n == nil {
+		return unknown
+	}
+	return bytesText(*n)
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/netgraph"
+	"github.com/godwit-hpc/godwit/internal/nodesel"
+	"github.com/godwit-hpc/godwit/internal/predict"
+	"github.com/godwit-hpc/godwit/internal/weather/measured"
+)
+
+// errNobodyMeasures is told instead of starting a broker: it would not know
+// anything yet.
+var errNobodyMeasures = errors.New("no broker runs, and only a broker measures: start one with `godwit up`, or name a file of measurements with --from")
+
+// askRunning runs do with a connection to a broker that runs.
+func (a *app) askRunning(ctx context.Context, do func(*api.Client) error) error {
+	if os.Getenv(api.SocketSetting) != "" {
+		return a.askBroker(ctx, do)
+	}
+	state, err := api.StateDir()
+	if err != nil {
+		return err
+	}
+	c := api.Dial(api.SocketPath(state))
+	defer c.Close()
+	if _, err := a.pingUntilClear(ctx, c); nobodyThere(err) {
+		shared := a.shared(ctx)
+		if shared == nil {
+			return errNobodyMeasures
+		}
+		defer shared.Close()
+		return do(shared)
+	} else if err != nil {
+		return err
+	}
+	return do(c)
+}
+
+// liveWeather shows what the broker has measured.
+func (a *app) liveWeather(ctx context.Context, f *weatherFlags) error {
+	if f.on != "" && !f.graph {
+		return &badinput.Error{Field: "--on", Value: f.on, Want: "only together with --graph"}
+	}
+	return a.askRunning(ctx, func(c *api.Client) error {
+		if f.graph {
+			g, err := c.WeatherGraph(ctx, f.on, f.over)
+			if err != nil {
+				return err
+			}
+			if len(g.Links) == 0 {
+				return errNoNetwork
+			}
+			return writeJSON(a.stdout, g)
+		}
+		since := time.Duration(0)
+		if f.plot != "" {
+			since = f.since
+		}
+		w, err := c.Weather(ctx, f.over, since)
+		if err != nil {
+			return err
+		}
+		if f.what != "" {
+			w.Series = slices.DeleteFunc(w.Series, func(s api.WeatherSeries) bool { return s.What != f.what })
+			w.Readings = slices.DeleteFunc(w.Readings, func(r api.Reading) bool { return r.What != f.what })
+		}
+		if len(w.Series) == 0 && f.output != "json" {
+			a.say(nothingMeasured(&w))
+			return nil
+		}
+		if err := f.draw(seriesOf(w.Readings)); err != nil {
+			return err
+		}
+		return a.printWeather(f, liveReport(&w))
+	})
+}
+
+// errNoNetwork is that there is no network to choose from.
+var errNoNetwork = errors.New("no two hosts are known to be connected: `godwit weather` says what is measured; a network that may not be measured can be described in a file (weather: {network: FILE} in the settings)")
+
+// nothingMeasured says what to do about it.
+func nothingMeasured(w *api.Weather) string {
+	if w.Sensors > 0 {
+		return plural(int64(w.Sensors), "host") + " have begun to measure; ask again in a minute"
+	}
+	return "nothing is measured: that needs a cluster that the broker reaches over SSH (ssh: in its settings), and probe: on"
+}
+
+// liveReport is the broker's series as those of a file.
+func liveReport(w *api.Weather) *weatherReport {
+	r := &weatherReport{Series: []seriesReport{}, Levels: predict.Levels()}
+	for i := range w.Series {
+		s := &w.Series[i]
+		one := seriesReport{What: measured.Quantity(s.What), From: s.From, To: s.To, Values: s.Values, At: float64(s.At.UnixMilli()) / 1e3, Last: s.Last,
+			Step: s.StepS, Steps: s.Steps, Forecast: s.Forecast, Error: s.Error, Quantiles: s.Quantiles, By: s.By, Part: s.Part, AgeS: &s.AgeS}
+		if d, ok := predict.FromQuantiles(s.Quantiles); ok {
+			one.low, one.high = d.Quantile(0.05), d.Quantile(0.95)
+		}
+		one.name = (&measured.Series{From: s.From, To: s.To}).Name()
+		r.Series = append(r.Series, one)
+	}
+	return r
+}
+
+// liveTable has a line for each series.
+func (r *weatherReport) liveTable() *table {
+	t := newTable("what", "between", "last", "forecast", "±", "age", "values", "by").right(2, 3, 4, 5, 6)
+	for i := range r.Series {
+		s := &r.Series[i]
+		by := s.By
+		if s.Part < 0.995 {
+			by += " (" + intText(int(100*s.Part+0.5)) + " %) and others"
+		}
+		t.add(string(s.What), s.name, digits(s.Last), digits(s.Forecast), digits(s.Error), duration(*s.AgeS), intText(s.Values), by)
+	}
+	return t
+}
+
+// seriesOf are the series that values belong to, which come series by series.
+func seriesOf(list []api.Reading) []*measured.Series {
+	var all []*measured.Series
+	for _, r := range list {
+		what := measured.Quantity(r.What)
+		if n := len(all); n == 0 || all[n-1].What != what || all[n-1].From != r.From || all[n-1].To != r.To {
+			all = append(all, &measured.Series{What: what, From: r.From, To: r.To})
+		}
+		s := all[len(all)-1]
+		s.Readings = append(s.Readings, measured.Reading{At: core.Time(r.At), Value: r.Value})
+	}
+	return all
+}
+
+// readNetwork reads a network: that of the broker where it is called live and no
+// file is.
+func (a *app) readNetwork(ctx context.Context, name string) (*nodesel.Network, error) {
+	if _, err := os.Stat(name); err == nil || name != "live" && name != "weather" {
+		return netgraph.ReadNetwork(name)
+	}
+	var n *nodesel.Network
+	err := a.askRunning(ctx, func(c *api.Client) error {
+		g, err := c.WeatherGraph(ctx, "", 0)
+		if err != nil {
+			return err
+		}
+		if len(g.Links) == 0 {
+			return errNoNetwork
+		}
+		text, err := json.Marshal(g)
+		if err != nil {
+			return err
+		}
+		n, err = netgraph.ParseNetwork(name, text)
+		return err
+	})
+	return n, err
+}
