@@ -183,7 +183,7 @@ func copyFile(from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
 	_, err = io.Copy(out, in)
-	return err
+	// By its time it is known again when it comes home.
+	return errors.Join(err, out.Close(), os.Chtimes(to, info.ModTime(), info.ModTime()))
 }
