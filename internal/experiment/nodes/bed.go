@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -138,7 +139,7 @@ var tookText = regexp.MustCompile(`: right, ([0-9.]+) s\n`)
 // run runs a program on hosts, one rank on each in their order, and returns the
 // seconds that it says it took.
 func (b *bed) run(ctx context.Context, p Program, hosts []string) (float64, error) {
-	argv := append(launch(b.home, hosts), append([]string{"./" + p.Name}, p.Args...)...)
+	argv := slices.Concat(launch(hosts), []string{"-x", "LD_PRELOAD=" + filepath.Join(b.home, yieldName), "./" + p.Name}, p.Args)
 	out, err := b.as(ctx, argv...)
 	if err != nil {
 		return 0, err

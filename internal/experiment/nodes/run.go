@@ -271,7 +271,7 @@ func (b *bed) patternFile(p Program) string { return filepath.Join(b.home, p.Nam
 
 // capture has the pattern of a program captured.
 func (b *bed) capture(ctx context.Context, p Program, hosts []string) error {
-	argv := append([]string{"./godwit", "capture", "--file", p.Name + ".pattern", "--"}, launch(b.home, hosts)...)
+	argv := append([]string{"env", "LD_PRELOAD=" + filepath.Join(b.home, yieldName), "./godwit", "capture", "--draw=", "--file", p.Name + ".pattern", "--"}, launch(hosts)...)
 	_, err := b.as(ctx, append(append(argv, "./"+p.Name), p.Args...)...)
 	return err
 }
@@ -284,7 +284,7 @@ func (b *bed) trial(ctx context.Context, p Program, hosts []string, length time.
 		return 0, err
 	}
 	var said struct {
-		Seconds float64 `json:"seconds"`
+		Seconds float64 `json:"skeleton_s"`
 	}
 	if err := json.Unmarshal([]byte(out), &said); err != nil || said.Seconds <= 0 {
 		return 0, fmt.Errorf("the skeleton of %s says %q: %w", p.Name, out, err)
@@ -299,13 +299,12 @@ const yieldName = "yield.so"
 const labNetwork = "10.77.0.0/16"
 
 // launch is an mpirun that puts one rank on each host, in their order.
-func launch(home string, hosts []string) []string {
+func launch(hosts []string) []string {
 	slots := slices.Clone(hosts)
 	for i := range slots {
 		slots[i] += ":1"
 	}
 	return []string{"mpirun", "-n", fmt.Sprint(len(hosts)), "-H", strings.Join(slots, ","), "--bind-to", "none",
 		"--mca", "plm_rsh_agent", "ssh", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
-		"--mca", "btl_tcp_if_include", labNetwork, "--mca", "oob_tcp_if_include", labNetwork,
-		"-x", "LD_PRELOAD=" + filepath.Join(home, yieldName)}
+		"--mca", "btl_tcp_if_include", labNetwork, "--mca", "oob_tcp_if_include", labNetwork}
 }
