@@ -22,6 +22,51 @@ static long factor(long n) {
 	return n;
 }
 
+/* times is a product without the care for infinities that C takes. */
+static inline point times(point a, point b) {
+	return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b), creal(a) * cimag(b) + cimag(a) * creal(b));
+}
+
+static inline point turned(point a) { return CMPLX(cimag(a), -creal(a)); } /* a times -i */
+
+static const double SIN60 = 0.86602540378443864676, COS72 = 0.30901699437494742410, COS144 = -0.80901699437494742410,
+                    SIN72 = 0.95105651629515357212, SIN144 = 0.58778525229247312917;
+
+/* butterfly transforms p points that lie m apart. */
+static void butterfly(long p, const point *t, point *out, long m) {
+	if (p == 2) {
+		out[0] = t[0] + t[1];
+		out[m] = t[0] - t[1];
+	} else if (p == 3) {
+		point sum = t[1] + t[2], far = turned(t[1] - t[2]) * SIN60, mid = t[0] - 0.5 * sum;
+		out[0] = t[0] + sum;
+		out[m] = mid + far;
+		out[2 * m] = mid - far;
+	} else if (p == 4) {
+		point a = t[0] + t[2], b = t[0] - t[2], c = t[1] + t[3], d = turned(t[1] - t[3]);
+		out[0] = a + c;
+		out[m] = b + d;
+		out[2 * m] = a - c;
+		out[3 * m] = b - d;
+	} else if (p == 5) {
+		point a = t[1] + t[4], b = t[2] + t[3], c = turned(t[1] - t[4]), d = turned(t[2] - t[3]);
+		point e = t[0] + COS72 * a + COS144 * b, f = t[0] + COS144 * a + COS72 * b;
+		point g = SIN72 * c + SIN144 * d, h = SIN144 * c - SIN72 * d;
+		out[0] = t[0] + a + b;
+		out[m] = e + g;
+		out[2 * m] = f + h;
+		out[3 * m] = f - h;
+		out[4 * m] = e - g;
+	} else {
+		for (long q = 0; q < p; q++) {
+			point sum = t[0];
+			for (long r = 1; r < p; r++)
+				sum += times(t[r], roots[(q * r % p) * (length / p)]);
+			out[q * m] = sum;
+		}
+	}
+}
+
 /* transform puts the transform of n points that lie stride apart into out. */
 static void transform(long n, const point *in, long stride, point *out) {
 	if (n == 1) {
@@ -33,26 +78,10 @@ static void transform(long n, const point *in, long stride, point *out) {
 		transform(m, in + r * stride, stride * p, out + r * m);
 	point part[p];
 	for (long k = 0; k < m; k++) {
-		for (long r = 0; r < p; r++)
-			part[r] = out[r * m + k] * roots[r * k * step];
-		if (p == 2) {
-			out[k] = part[0] + part[1];
-			out[k + m] = part[0] - part[1];
-		} else if (p == 4) {
-			point even = part[0] + part[2], odd = part[1] + part[3];
-			point evens = part[0] - part[2], odds = (part[1] - part[3]) * -I;
-			out[k] = even + odd;
-			out[k + m] = evens + odds;
-			out[k + 2 * m] = even - odd;
-			out[k + 3 * m] = evens - odds;
-		} else {
-			for (long q = 0; q < p; q++) {
-				point sum = part[0];
-				for (long r = 1; r < p; r++)
-					sum += part[r] * roots[(q * r % p) * (length / p)];
-				out[k + q * m] = sum;
-			}
-		}
+		part[0] = out[k];
+		for (long r = 1; r < p; r++)
+			part[r] = times(out[r * m + k], roots[r * k * step]);
+		butterfly(p, part, out + k, m);
 	}
 }
 

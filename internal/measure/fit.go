@@ -153,8 +153,10 @@ func (o *Options) caches(ctx context.Context, runs []perfmodel.Run) ([]perfmodel
 		slices.Reverse(list) // the longest first, so that the last ones end together
 		next := float64(len(list)) * (simBegin + r.Count/simRate) / float64(runtime.GOMAXPROCS(0))
 		spent := o.Clock().Sub(begin).Seconds()
-		if expected > 0 {
+		if sizes >= perfmodel.MinSizes { // with fewer all was in vain, so a busy host is borne with
 			pace = spent / expected
+		} else {
+			spent = expected
 		}
 		if spent+pace*next > o.Budget.Seconds() {
 			break

@@ -105,17 +105,19 @@ func parseCachegrind(log string) counted {
 type pair struct{ near, far cache }
 
 // pairs are the runs that cover all capacities from the smallest of use up to
-// twice what the program touches, an octave apart.
+// what the program touches and more: an octave apart, two for wide lines, which
+// only tell of what share of the misses come in order.
 func pairs(footprint float64) []pair {
 	var list []pair
-	for _, line := range []int{perfmodel.Line, perfmodel.Wide} {
+	for _, k := range []struct{ line, step int }{{perfmodel.Line, 2}, {perfmodel.Wide, 4}} {
+		line := k.line
 		var all []cache
 		// Fewer lines than a program has streams would only tell of that.
-		for c := 16 * line; c <= 1<<26 && (len(all) < 2 || float64(c) < 4*footprint); c *= 2 {
+		for c := 16 * line; c <= 1<<26 && (len(all) < 2 || float64(c) < 4*footprint); c *= k.step {
 			all = append(all, cache{c, line})
 		}
 		if len(all)%2 != 0 {
-			all = append(all, cache{2 * all[len(all)-1].capacity, line})
+			all = append(all, cache{k.step * all[len(all)-1].capacity, line})
 		}
 		half := len(all) / 2
 		for i := range half {

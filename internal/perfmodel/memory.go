@@ -170,3 +170,14 @@ func (m *Memory) Misses(n, capacity float64) (all, inOrder float64) {
 	const lines = float64(Wide) / Line
 	return all, math.Max(0, math.Min(all, (all-wide)*lines/(lines-1)))
 }
+
+// touched is how many bytes the program uses at all.
+func (m *Memory) touched(n float64) float64 {
+	sum := 0.0
+	for _, b := range m.Lines {
+		if b.Power == never {
+			sum += b.missed(n, 0)
+		}
+	}
+	return sum * Line
+}

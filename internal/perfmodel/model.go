@@ -37,7 +37,7 @@ type Model struct {
 //	Start                     what it needs whatever its size
 //	Each · count / operations what it computes
 //	Wait · stall              what it waits for memory
-//	Touch · faults · fault    what the kernel needs to give it memory
+//	Touch · pages · fault     what the kernel needs to give it memory
 //
 // Variance holds the covariances of the four factors.
 type Pace struct {
@@ -78,7 +78,7 @@ func (m *Model) Build() error {
 	if m.Work, err = Fit(counts, noise); err != nil {
 		return err
 	}
-	if m.Faults, err = Fit(faults, 0.01); err != nil {
+	if m.Faults, err = Fit(faults, 0.1); err != nil {
 		return err
 	}
 	if len(m.Misses) > 0 {
@@ -114,10 +114,14 @@ func (m *Model) growths() []Term {
 }
 
 // parts are the four quantities whose weighted sum is the time, at one size.
+// Where memory was simulated the pages that are touched are known from the lines
+// that nobody used before, exactly; else from the faults, of which allocators make
+// more or fewer as they please.
 func (m *Model) parts(n, count, faults float64, h Host) [4]float64 {
 	p := [4]float64{1, count / h.Operations, 0, faults * h.Fault}
 	if m.Memory != nil {
 		p[2] = h.stall(m.Memory, n)
+		p[3] = m.Memory.touched(n) / max(h.Page, Line) * h.Fault
 	}
 	return p
 }
@@ -239,5 +243,3 @@ func (m *Model) Predict(n float64, on *Host) (Prediction, error) {
 }
 
 func sq(x float64) float64 { return x * x }
-
-func (m *Model) Parts(n, count, faults float64, h Host) [4]float64 { return m.parts(n, count, faults, h) }

@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/perfmodel"
+)
+
+type predictFlags struct {
+	size         float64
+	host, output string
+}
+
+func (a *app) modelPredictCommand() *cobra.Command {
+	f := new(predictFlags)
+	cmd := &cobra.Command{
+		Use:   "predict --size N [--host FILE|here] [MODEL]",
+		Short: "Say how long a program takes at a size",
+		Long: `Says how much CPU time a program needs at a size, with the interval that nine of
+ten runs should fall into, by a model that godwit model fit wrote; without one by
+the newest in this folder. Without --host for the host where it was fitted; --host
+here for this one; a FILE has the rates of another, as godwit model host printed
+them there.`,
+		Example: `  godwit model predict --size 4000
+  godwit model predict --size 4000 matmul.model -o json
+
+  # For another host
+  ssh leeds godwit model host > leeds.json
+  godwit model predict --size 4000 --host leeds.json`,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.MaximumNArgs(1),
+		RunE:                  func(cmd *cobra.Command, args []string) error { return a.modelPredict(cmd.Context(), f, args) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.Var(number(&f.size, math.SmallestNonzeroFloat64, 1e15), "size", "the size")
+	flags.StringVar(&f.host, "host", "", "rates of the host: `FILE`, or here")
+	outputFlag(flags, &f.output)
+	return cmd
+}
+
+// predictReport is what the command prints for programs.
+type predictReport struct {
+	Model    string    `json:"model"`
+	Host     string    `json:"host"`
+	Size     float64   `json:"size"`
+	Seconds  float64   `json:"seconds"`
+	Low      float64   `json:"low_s"`
+	High     float64   `json:"high_s"`
+	Count    float64   `json:"operations"`
+	Waiting  float64   `json:"memory_s"`
+	Touching float64   `json:"paging_s"`
+	Misses   []float64 `json:"misses"`
+	Beyond   float64   `json:"beyond"` // how many times the largest size that ran
+}
+
+func (a *app) modelPredict(ctx context.Context, f *predictFlags, args []string) error {
+	if f.size == 0 {
+		return &badinput.Error{Field: "--size", Want: "the size to predict for is needed"}
+	}
+	m, path, err := readModel(strings.Join(args, ""))
+	if err != nil {
+		return err
+	}
+	name, on, err := a.predictHost(ctx, m, f.host)
+	if err != nil {
+		return err
+	}
+	p, err := m.Predict(f.size, on)
+	if err != nil {
+		return &badinput.Error{File: path, Field: "--size", Value: fmt.Sprint(f.size), Want: err.Error()}
+	}
+	r := predictReport{Model: path, Host: name, Size: f.size, Seconds: p.Seconds.Value, Low: p.Seconds.Low, High: p.Seconds.High,
+		Count: p.Count.Value, Waiting: p.Waiting, Touching: p.Touching, Misses: orEmpty(p.Misses), Beyond: f.size / m.Work.To}
+	if f.output == "json" {
+		return writeJSON(a.stdout, r)
+	}
+	return a.printPrediction(r)
+}
+
+// predictHost is the host to predict for; nil for that of the model.
+func (a *app) predictHost(ctx context.Context, m *perfmodel.Model, host string) (string, *perfmodel.Host, error) {
+	var h perfmodel.Host
+	switch host {
+	case "":
+		return m.Host.Name, nil, nil
+	case "here":
+		var err error
+		if h, err = a.hostRates(ctx); err != nil {
+			return "", nil, err
+		}
+	default:
+		text, err := readSmall(host)
+		if err != nil {
+			return "", nil, err
+		}
+		if h, err = perfmodel.DecodeHost(text); err != nil {
+			return "", nil, &badinput.Error{File: host, Want: "rates as godwit model host prints them", Err: err}
+		}
+	}
+	if h.Name == m.Host.Name && h.Operations == m.Host.Operations {
+		return h.Name, nil, nil // no other
+	}
+	return h.Name, &h, nil
+}
+
+func (a *app) printPrediction(r predictReport) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s at size %s on %s: %s of CPU time, %s to %s with nine chances in ten\n",
+		strings.TrimSuffix(r.Model, modelSuffix), digits(r.Size), r.Host, duration(r.Seconds), duration(r.Low), duration(r.High))
+	if r.Waiting > 0.005*r.Seconds || r.Touching > 0.005*r.Seconds {
+		fmt.Fprintf(&b, "  of these %s waiting for memory and %s for the kernel to give it\n", duration(r.Waiting), duration(r.Touching))
+	}
+	if r.Beyond > 20 {
+		fmt.Fprintf(&b, "  that is %s times the largest size that ran: fit larger ones to know better\n", digits(r.Beyond))
+	}
+	_, err := fmt.Fprint(a.stdout, b.String())
+	return err
+}
+
+func (a *app) modelHostCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "host",
+		Short: "Measure this host's rates, for predictions",
+		Long: `Measures operations a second, caches and memory of this host, in about a second,
+and prints them as JSON for godwit model predict --host FILE. What was measured
+three times on a model of processor is remembered.`,
+		Example: `  godwit model host > here.json`,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := a.hostRates(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return writeJSON(a.stdout, h)
+		},
+	}
+}
+
+func (a *app) modelShowCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "show [MODEL]",
+		Short:   "Show what a model rests on",
+		Example: `  godwit model show matmul.model`,
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			m, path, err := readModel(strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return writeJSON(a.stdout, fitReportOf(m, path))
+			}
+			return a.printFit(m, path)
+		},
+	}
+	outputFlag(cmd.Flags(), &output)
+	return cmd
+}
+
+// fitReport is what fit and show print for programs.
+type fitReport struct {
+	Model      string          `json:"model"`
+	Command    []string        `json:"command"`
+	Counter    string          `json:"counter"`
+	Host       string          `json:"host"`
+	Formula    string          `json:"formula"`
+	Error      float64         `json:"cross_validation_error"`
+	PaceError  float64         `json:"time_error"`
+	Memory     bool            `json:"memory"`
+	Runs       []perfmodel.Run `json:"runs"`
+	Candidates []candidate     `json:"candidates"`
+}
+
+type candidate struct {
+	Formula string  `json:"formula"`
+	Weight  float64 `json:"weight"`
+	Error   float64 `json:"cross_validation_error"`
+}
+
+func fitReportOf(m *perfmodel.Model, path string) fitReport {
+	best := m.Work.Best()
+	r := fitReport{Model: path, Command: m.Command, Counter: m.Counter, Host: m.Host.Name, Formula: best.String(), Error: best.Error,
+		PaceError: m.Pace.Error, Memory: m.Memory != nil, Runs: m.Runs}
+	for _, f := range m.Work.Formulas {
+		r.Candidates = append(r.Candidates, candidate{f.String(), f.Weight, f.Error})
+	}
+	return r
+}
+
+func (a *app) printFit(m *perfmodel.Model, path string) error {
+	t := newTable("size", "instructions", "CPU time", "runs", "median above least").right(0, 1, 2, 3, 4)
+	if m.Counter == perfmodel.CounterTime {
+		t.header[1] = "operations"
+	}
+	for _, r := range m.Runs {
+		t.add(digits(r.Size), digits(r.Count), duration(r.CPU), fmt.Sprint(r.Runs), percent(r.Noise))
+	}
+	if err := t.print(a.stdout, a.width()); err != nil {
+		return err
+	}
+	best := m.Work.Best()
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s (counted by %s)\n  %s\n", strings.Join(m.Command, " "), m.Counter, best)
+	fmt.Fprintf(&b, "  error at sizes it was not fitted to  %s\n", percent(best.Error))
+	fmt.Fprintf(&b, "  error of the CPU time               %s\n", percent(m.Pace.Error))
+	if len(m.Work.Formulas) > 1 {
+		fmt.Fprintf(&b, "  other formulas in play              %d, %s in weight\n", len(m.Work.Formulas)-1, percent(1-best.Weight))
+	}
+	if m.Memory != nil {
+		fmt.Fprintf(&b, "  caches simulated                    at %d sizes\n", sizesOf(m.Misses))
+	}
+	fmt.Fprintf(&b, "%s\n", path)
+	_, err := fmt.Fprint(a.stdout, b.String())
+	return err
+}
+
+func sizesOf(list []perfmodel.Misses) int {
+	seen := map[float64]bool{}
+	for _, m := range list {
+		seen[m.Size] = true
+	}
+	return len(seen)
+}
+
