@@ -68,7 +68,7 @@ func (a *app) plainUp(ctx context.Context, p *lab.Plan) error {
 	log := filepath.Join(state, "broker.log")
 	died, err := startPlainBroker(state, file, log)
 	if err == nil {
-		err = a.awaitBroker(ctx, state, log, func() bool {
+		err = a.awaitBroker(ctx, api.SocketPath(state), log, func() bool {
 			select {
 			case <-died:
 				return false

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,11 +16,15 @@ import (
 	"github.com/godwit-hpc/godwit/internal/api"
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/lab"
+	"github.com/godwit-hpc/godwit/internal/lab/managers"
 )
 
 const labUpLong = `Makes the lab of a plan, starts the batch systems of its clusters, and starts a broker
 on the lab's host "head" that reaches them by SSH as a user of the lab. The broker is
 yours, in your state folder: godwit clusters, run, submit and all others just work.
+
+With --shared the broker is that of all users of the lab, each of whom uses the
+clusters as themselves: godwit lab exec --user NAME head godwit ...
 
 The lab stays until godwit lab down. What a lab of the same name left behind is
 removed first.`
@@ -36,6 +41,7 @@ const labUpExample = `  godwit lab up scenarios/lab/three-managers.yaml
 type labUpFlags struct {
 	user            string
 	noBroker, plain bool
+	shared          bool
 }
 
 func (a *app) labUpCommand() *cobra.Command {
@@ -53,6 +59,7 @@ func (a *app) labUpCommand() *cobra.Command {
 	g := newGroup("Lab")
 	g.flags.BoolVar(&f.noBroker, "no-broker", false, "do not start a broker")
 	g.flags.StringVar(&f.user, "user", "", "as whom the broker uses the clusters: `NAME`, rather than the first user of the plan")
+	g.flags.BoolVar(&f.shared, "shared", false, "start a broker for all users of the lab, rather than one of your own")
 	g.flags.BoolVar(&f.plain, "plain", false, "make its clusters of plain processes: no hosts, no network, no batch systems, no root")
 	g.flags.BoolP("help", "h", false, "show this help")
 	groupFlags(cmd, g)
@@ -96,8 +103,14 @@ func (a *app) labUp(ctx context.Context, f *labUpFlags, file string) error {
 		a.say(fmt.Sprintf("lab %s is up; godwit lab down %s ends it", l.Name, l.Name))
 		return nil
 	}
-	if err := a.labBroker(ctx, l, user, state); err != nil {
+	socket, err := a.labBroker(ctx, l, user, state)
+	if err != nil {
 		return errors.Join(err, lab.Down(context.WithoutCancel(ctx), l.Name))
+	}
+	if f.shared {
+		a.say(fmt.Sprintf("lab %s is up, its broker is that of all its users: godwit lab exec --user %s head env %s=%s godwit ps; godwit lab down %s ends it",
+			l.Name, l.Users[0].Name, api.SocketSetting, socket, l.Name))
+		return nil
 	}
 	a.say(fmt.Sprintf("lab %s is up, its broker is yours: godwit clusters; godwit lab down %s ends it", l.Name, l.Name))
 	return nil
@@ -108,8 +121,14 @@ func brokerUser(p *lab.Plan, f *labUpFlags) (string, error) {
 	if f.noBroker {
 		return "", nil
 	}
+	if f.shared && f.user != "" {
+		return "", &badinput.Error{Field: "--user", Value: f.user, Want: "not together with --shared: everybody uses the clusters as themselves"}
+	}
 	if len(p.Users) == 0 {
 		return "", &badinput.Error{File: p.File, Field: "users", Want: "at least one: the broker uses the clusters as a user of the lab (or --no-broker)"}
+	}
+	if f.shared {
+		return "", nil
 	}
 	if f.user == "" {
 		return p.Users[0], nil
@@ -159,39 +178,47 @@ func labSettings(l *lab.Lab, user string) ([]byte, error) {
 	return yaml.Marshal(file)
 }
 
-// labBroker starts the broker of a state folder on the lab's head and returns
-// when it answers.
-func (a *app) labBroker(ctx context.Context, l *lab.Lab, user, state string) error {
+// labBroker starts the broker of a state folder on the lab's head, that of one user
+// or of all, and returns when it answers on its socket.
+func (a *app) labBroker(ctx context.Context, l *lab.Lab, user, state string) (string, error) {
 	settings, err := labSettings(l, user)
 	if err != nil {
-		return err
+		return "", err
 	}
 	file := filepath.Join(l.Dir, "broker.yaml")
 	exe, err := os.Executable()
 	if err != nil {
-		return err
+		return "", err
+	}
+	socket, env, args := api.SocketPath(state), []string{"GODWIT_STATE=" + state}, []string{exe, "up", "--config", file}
+	if user == "" {
+		if err := managers.RootGoesEverywhere(l); err != nil {
+			return "", err
+		}
+		socket = cmp.Or(os.Getenv(api.SocketSetting), filepath.Join(l.Dir, "run", "broker.sock"))
+		env, args = append(env, api.SocketSetting+"="+socket), append(args, "--shared")
 	}
 	// Who ends the lab ends its broker first, if it is still this one.
-	if err := errors.Join(os.WriteFile(file, settings, 0o644), os.WriteFile(filepath.Join(l.Dir, labBrokerFile), []byte(state), 0o644)); err != nil {
-		return err
+	if err := errors.Join(os.WriteFile(file, settings, 0o644), os.WriteFile(filepath.Join(l.Dir, labBrokerFile), []byte(socket), 0o644)); err != nil {
+		return "", err
 	}
 	a.say("starting the broker on " + l.Head.Name + "; it brings our binaries to the clusters")
-	if err := l.Head.Daemon(ctx, "broker", []string{"GODWIT_STATE=" + state}, exe, "up", "--config", file); err != nil {
-		return err
+	if err := l.Head.Daemon(ctx, "broker", env, args...); err != nil {
+		return "", err
 	}
-	return a.awaitBroker(ctx, state, l.Head.LogOf("broker"), func() bool { return l.Head.Processes() > 0 })
+	return socket, a.awaitBroker(ctx, socket, l.Head.LogOf("broker"), func() bool { return l.Head.Processes() > 0 })
 }
 
 // labBrokerTimeout is how long a broker may take to answer that first brings its
 // binaries to slow hosts over slow links.
 const labBrokerTimeout = 5 * time.Minute
 
-// labBrokerFile in a lab's folder names the state folder of its broker.
-const labBrokerFile = "broker.state"
+// labBrokerFile in a lab's folder names the socket of its broker.
+const labBrokerFile = "broker.socket"
 
-// awaitBroker returns when the broker of a state folder answers.
-func (a *app) awaitBroker(ctx context.Context, state, log string, runs func() bool) error {
-	c := api.Dial(api.SocketPath(state))
+// awaitBroker returns when the broker answers on a socket.
+func (a *app) awaitBroker(ctx context.Context, socket, log string, runs func() bool) error {
+	c := api.Dial(socket)
 	defer c.Close()
 	begin := a.now()
 	for {
@@ -289,11 +316,11 @@ func (a *app) labDown(ctx context.Context, name string) error {
 // endLabBroker lets the broker of a lab write down what it knows. One that hangs
 // is ended with the lab.
 func (a *app) endLabBroker(ctx context.Context, l *lab.Lab) {
-	state, err := os.ReadFile(filepath.Join(l.Dir, labBrokerFile))
+	socket, err := os.ReadFile(filepath.Join(l.Dir, labBrokerFile))
 	if err != nil || !l.Head.Up() {
 		return
 	}
-	c := api.Dial(api.SocketPath(string(state)))
+	c := api.Dial(string(socket))
 	defer c.Close()
 	short, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()

@@ -100,7 +100,7 @@ func manager(name string) (Manager, error) {
 }
 
 // Settings are those of a cluster in a broker's settings file, for a broker that
-// uses it as a user of the lab. None for plain machines that nobody can log in to.
+// uses it as a user of the lab, or, if none is named, as whoever asks. None for plain machines that nobody can log in to.
 func (l *Lab) Settings(c *Cluster, user string) []Settings {
 	m, err := manager(c.Manager)
 	if err != nil || m == nil {

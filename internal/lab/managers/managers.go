@@ -8,6 +8,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -125,11 +126,34 @@ func names(hosts []*lab.Host) []string {
 	return list
 }
 
+// accountAt is how ssh reaches an account on a host; without a user, that of whoever
+// goes there.
+func accountAt(user string, h *lab.Host) string {
+	if user == "" {
+		return h.Name
+	}
+	return user + "@" + h.Name
+}
+
+// RootGoesEverywhere lets root on the hosts of a lab reach root on all others, as
+// users reach themselves: for a broker that each of them uses as themselves.
+func RootGoesEverywhere(l *lab.Lab) error {
+	s, err := servers(l)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(l.Dir, "etc", "ssh", "ssh_config.d")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "lab.conf"), []byte("Match localuser root\n\tInclude "+s.ClientConfig()+"\n"), 0o644)
+}
+
 // reached are the settings that all clusters have: a user's account on a host,
 // and a folder of the cluster's own in the home that all hosts share.
 func reached(l *lab.Lab, name, user string, h *lab.Host) lab.Settings {
-	set := lab.Settings{Name: name, SSH: user + "@" + h.Name, Dir: ".godwit/" + name, MPI: lab.MPI{Yield: true}}
-	if s, err := servers(l); err == nil {
+	set := lab.Settings{Name: name, SSH: accountAt(user, h), Dir: ".godwit/" + name, MPI: lab.MPI{Yield: true}}
+	if s, err := servers(l); err == nil && user != "" {
 		set.SSHOptions = []string{"-F", s.ClientConfig()}
 	}
 	return set

@@ -11,7 +11,7 @@ func (pooled) Settings(l *lab.Lab, c *lab.Cluster, user string) []lab.Settings {
 	set := reached(l, c.Name, user, c.Hosts[0])
 	set.Driver, set.Slots = "local", c.Cores
 	for _, h := range c.Hosts {
-		set.SSHHosts = append(set.SSHHosts, user+"@"+h.Name)
+		set.SSHHosts = append(set.SSHHosts, accountAt(user, h))
 	}
 	if len(c.Hosts) == 1 {
 		set.SSHHosts = nil
