@@ -60,7 +60,31 @@ func doPair(ctx context.Context, l *Lab, args []string) error {
 	if err != nil {
 		return err
 	}
-	return l.SetPair(ctx, args[0], args[1], mbps)
+	for _, a := range l.theseHosts(args[0]) {
+		for _, b := range l.theseHosts(args[1]) {
+			if a == b && args[0] != args[1] || a >= b && args[0] == args[1] && args[0] == allHosts {
+				continue // with itself, or done already
+			}
+			if err := l.SetPair(ctx, a, b, mbps); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// theseHosts is the host of a name, or all that are in clusters.
+func (l *Lab) theseHosts(name string) []string {
+	if name != allHosts {
+		return []string{name}
+	}
+	var names []string
+	for _, c := range l.Clusters {
+		for _, h := range c.Hosts {
+			names = append(names, h.Name)
+		}
+	}
+	return names
 }
 
 // unlimited is more than any link has, in bits a second.

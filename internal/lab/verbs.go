@@ -68,11 +68,15 @@ func numberFrom(what string, from, to float64) argument {
 	}}
 }
 
-// allSites stands for every site.
-const allSites = "all"
+// What stands for every site, and for every host of a cluster.
+const (
+	allSites = "all"
+	allHosts = "all"
+)
 
 func verbs() []verb {
 	aHost := nameFrom("HOST", (*Plan).hostNames)
+	aHostOrAll := nameFrom("HOST", func(p *Plan) []string { return append(p.hostNames(), allHosts) })
 	aSite := nameFrom("SITE", func(p *Plan) []string { return append(p.siteNames(), allSites) })
 	either := nameFrom("NAME", func(p *Plan) []string { return append(p.hostNames(), p.siteNames()...) })
 	onHost := func(do func(h *Host, ctx context.Context) error) func(context.Context, *Lab, []string) error {
@@ -98,7 +102,7 @@ func verbs() []verb {
 		{"load", []argument{aHost, numberFrom("LOOPS", 0, 100)}, 0, withNumber(func(h *Host, ctx context.Context, x float64) error { return h.SetLoad(ctx, int(x)) })},
 		{"speed", []argument{aHost, numberFrom("CPUS", minCPUs, maxCPUs)}, 0, withNumber((*Host).setSpeed)},
 		{"rate", []argument{aHost, numberFrom("MBPS", 0, maxMbps)}, 0, withNumber((*Host).setRate)},
-		{"pair", []argument{aHost, aHost, numberFrom("MBPS", 0, maxMbps)}, 0, doPair},
+		{"pair", []argument{aHostOrAll, aHostOrAll, numberFrom("MBPS", 0, maxMbps)}, 0, doPair},
 		{"wan", []argument{aSite, numberFrom("MBPS", 0, maxMbps), numberFrom("MS", 0, float64(maxDelay/time.Millisecond))}, 1, doWAN},
 		{"cut", []argument{either}, 0, func(ctx context.Context, l *Lab, args []string) error { return l.Cut(ctx, args[0]) }},
 		{"join", []argument{either}, 0, func(ctx context.Context, l *Lab, args []string) error { return l.Join(ctx, args[0]) }},
