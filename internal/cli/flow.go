@@ -18,13 +18,17 @@ import (
 func (a *app) flowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "flow",
-		Short: "Plan a workflow on a grid",
-		Long: `Plans the tasks of a workflow on the hosts of a platform so that the last one
-ends early.`,
+		Short: "Plan, simulate or run a workflow",
+		Long: `A workflow is tasks and the files that pass between them: a YAML file of ours
+(see docs/guides/flow.md, and docs/flow.schema.json for editors) or WfFormat JSON.
+plan says where and when every task should run on the hosts of a platform so that
+the last one ends early; sim carries that out in virtual time, with links that are
+shared, load, failures and models that are wrong; run carries it out for real, each
+task as a job of the broker.`,
 		Args: a.noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.flowPlanCommand())
+	cmd.AddCommand(a.flowPlanCommand(), a.flowSimCommand(), a.flowRunCommand())
 	return cmd
 }
 
@@ -46,7 +50,7 @@ func (a *app) flowPlanCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan WORKFLOW --platform FILE",
 		Short: "Plan a workflow with several heuristics and keep the best plan",
-		Long: `Reads a workflow (WfFormat JSON, plain or gzip) and a platform, plans every task
+		Long: `Reads a workflow (YAML, or WfFormat JSON, plain or gzip) and a platform, plans every task
 with the heuristics of the matrix of ranks, HEFT and lookahead variants, improves
 the best plan by local search, and says how long it takes, by which heuristic, and below
 which time no plan can be.`,

@@ -38,10 +38,11 @@ func TestPlansOfRealWorkflowsHoldAndAreAtMostThoseOfHEFT(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range workflows(t, 11) {
-			d, err := loadDAG(file)
+			w, err := loadWfFormat(file)
 			if err != nil {
 				t.Fatal(err)
 			}
+			d := w.dag
 			heft, err := flow.New(d, g, flow.Options{Heuristics: []string{flow.HEFT}})
 			if err != nil {
 				t.Fatal(err)
@@ -91,10 +92,11 @@ func TestAPlanCanBeMadeOnASimGridPlatform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := loadDAG("../../examples/flows/mosaic.json")
+	w, err := loadWfFormat("../../examples/flows/mosaic.json")
 	if err != nil {
 		t.Fatal(err)
 	}
+	d := w.dag
 	p, err := flow.New(d, g, flow.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -3,13 +3,18 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"os"
 	"strconv"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/flowfile"
+	"github.com/godwit-hpc/godwit/internal/flowrun"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
 	"github.com/godwit-hpc/godwit/internal/platform"
 	"github.com/godwit-hpc/godwit/internal/policy/flow"
 	"github.com/godwit-hpc/godwit/internal/progress"
+	"github.com/godwit-hpc/godwit/internal/sim/flowsim"
 	"github.com/godwit-hpc/godwit/internal/wfformat"
 	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
@@ -18,29 +23,77 @@ import (
 // share one link and are one site; in SimGrid XML every host has its own ways.
 const maxSites = 3000
 
-// loadDAG reads a workflow as planning sees it.
-func loadDAG(file string) (*flow.DAG, error) {
+// A workflow is what a file says, as planning sees it.
+type workflow struct {
+	flow  *flowfile.Flow     // nil: it is WfFormat
+	wf    *wfformat.Workflow // nil: it is YAML
+	dag   *flow.DAG
+	kinds []string
+	prior func(kind, class int) float64 // what is known of kinds of tasks on single clusters; nil: nothing
+}
+
+// isYAML tells our own format from WfFormat, which is JSON, plain or packed.
+func isYAML(file string) bool {
+	return strings.HasSuffix(file, ".yaml") || strings.HasSuffix(file, ".yml")
+}
+
+// loadFlow reads a workflow for the clusters of a platform.
+func (a *app) loadFlow(file string, p *platform.Platform) (*workflow, error) {
+	if !isYAML(file) {
+		return loadWfFormat(file)
+	}
+	f, err := flowfile.Load(file, a.fileOptions())
+	if err != nil {
+		return nil, err
+	}
+	clusters := make([]flow.Host, len(p.Clusters))
+	for i, c := range p.Clusters {
+		clusters[i] = flow.Host{Name: c.Name, Class: i, Speed: 1}
+		if len(c.Hosts) > 0 {
+			clusters[i].Speed = c.Hosts[0].Speed
+		}
+	}
+	w := &workflow{flow: f, kinds: f.Kinds}
+	w.dag, w.prior, err = flowrun.DAG(f, clusters)
+	return w, err
+}
+
+// fileOptions is what job files and workflows do not say themselves.
+func (a *app) fileOptions() jobfile.Options {
+	dir, _ := os.Getwd() // without one, relative paths stay relative
+	return jobfile.Options{Now: a.now(), Dir: dir, Environ: os.Environ()}
+}
+
+// loadWfFormat reads a workflow as recorded. The kind of a task is read from its id.
+func loadWfFormat(file string) (*workflow, error) {
 	w, err := wfformat.Load(file)
 	if err != nil {
 		return nil, err
 	}
+	x := &workflow{wf: w}
+	index := map[string]int{}
 	tasks := make([]flow.Task, len(w.Tasks))
 	for i, t := range w.Tasks {
-		tasks[i] = flow.Task{Name: t.ID, Work: t.Seconds, Memory: t.Memory, Cores: t.Cores}
+		kind, known := index[kindOf(t.ID)]
+		if !known {
+			kind = len(x.kinds)
+			index[kindOf(t.ID)] = kind
+			x.kinds = append(x.kinds, kindOf(t.ID))
+		}
+		tasks[i] = flow.Task{Name: t.ID, Work: t.Seconds, Memory: t.Memory, Cores: t.Cores, Kind: kind}
 	}
 	edges := make([]flow.Edge, len(w.Needs))
 	for i, n := range w.Needs {
 		edges[i] = flow.Edge{From: n.From, To: n.To, Bytes: float64(n.Bytes)}
 	}
-	d, err := flow.NewDAG(tasks, edges)
-	if err != nil {
+	if x.dag, err = flow.NewDAG(tasks, edges); err != nil {
 		return nil, &badinput.Error{File: file, Want: "a workflow that can be planned", Err: err}
 	}
-	return d, nil
+	return x, nil
 }
 
 // loadGrid reads a platform as planning sees it.
-func loadGrid(file string) (*platform.Platform, *flow.Grid, error) {
+func loadGrid(file string) (*flowsim.Grid, *flow.Grid, error) {
 	const most = 64 << 20 // bytes
 	data, err := yamlfile.ReadFile(file, "a platform file", most)
 	if err != nil {
@@ -51,39 +104,16 @@ func loadGrid(file string) (*platform.Platform, *flow.Grid, error) {
 		return nil, nil, err
 	}
 	xml := bytes.HasPrefix(bytes.TrimSpace(data), []byte("<"))
-	g, err := flowGrid(file, p, !xml)
-	return p, g, err
-}
-
-// flowGrid turns clusters into sites; whole says that a cluster is one.
-func flowGrid(file string, p *platform.Platform, whole bool) (*flow.Grid, error) {
-	var hosts []flow.Host
-	var ends [][2]platform.Place // of each site two hosts, the same if it has one
-	for c := range p.Clusters {
-		for h, host := range p.Clusters[c].Hosts {
-			here := platform.Place{Cluster: c, Host: h}
-			if h == 0 || !whole {
-				ends = append(ends, [2]platform.Place{here, here})
-			} else {
-				ends[len(ends)-1][1] = here
-			}
-			hosts = append(hosts, flow.Host{Name: host.Name, Site: len(ends) - 1, Cores: host.Cores, Speed: host.Speed, Memory: host.Memory})
-		}
-	}
-	if len(ends) > maxSites {
-		return nil, &badinput.Error{File: file, Value: strconv.Itoa(len(ends)) + " sites",
+	g := flowsim.NewGrid(p, !xml)
+	if g.Sites > maxSites {
+		return nil, nil, &badinput.Error{File: file, Value: strconv.Itoa(g.Sites) + " sites",
 			Want: "at most " + strconv.Itoa(maxSites) + " clusters, or hosts of a SimGrid platform, to plan on"}
 	}
-	var err error
-	g := flow.NewGrid(hosts, len(ends), func(from, to int) flow.Route {
-		r, ok := p.Route(ends[from][0], ends[to][1])
-		if !ok && err == nil {
-			a, b := p.Clusters[ends[from][0].Cluster].Name, p.Clusters[ends[to][0].Cluster].Name
-			err = &badinput.Error{File: file, Field: "links", Value: a + "-" + b, Want: "a way between all clusters, so that files can follow the tasks; here there is none"}
-		}
-		return flow.Route{Latency: r.Ms / 1e3, PerByte: 8 / (r.Mbps * 1e6)}
-	})
-	return g, err
+	plan := flow.NewGrid(g.Hosts, g.Sites, g.Route)
+	if g.Cut[0] != "" {
+		err = &badinput.Error{File: file, Field: "links", Value: g.Cut[0] + "-" + g.Cut[1], Want: "a way between all clusters, so that files can follow the tasks; here there is none"}
+	}
+	return g, plan, err
 }
 
 // nobody turns a task that cannot run into the line for the user.
@@ -97,8 +127,11 @@ func nobody(file string, d *flow.DAG, err error) error {
 	if t.Memory > 0 {
 		needs = append(needs, progress.Thousands(t.Memory)+" bytes of memory")
 	}
-	if t.Cores > 1 {
-		needs = append(needs, plural(int64(t.Cores), "core"))
+	if n := max(t.Cores, t.Wide); n > 1 {
+		needs = append(needs, plural(int64(n), "core"))
+	}
+	if t.Only != nil {
+		needs = append(needs, "a name among those in on")
 	}
 	return &badinput.Error{File: file, Field: "task", Value: t.Name,
 		Want: "a host with " + strings.Join(needs, " and ") + "; the platform has none"}

@@ -43,13 +43,18 @@ func (a *app) flowPlan(ctx context.Context, path string, f *flowFlags) error {
 		return err
 	}
 	begin := a.now()
-	d, err := loadDAG(path)
+	world, g, err := loadGrid(f.platform)
 	if err != nil {
 		return err
 	}
-	p, g, err := loadGrid(f.platform)
+	p := world.Platform
+	w, err := a.loadFlow(path, p)
 	if err != nil {
 		return err
+	}
+	d := w.dag
+	if w.prior != nil {
+		g.Correct(len(w.kinds), w.prior)
 	}
 	plan, err := a.makePlan(ctx, d, g, f)
 	if err != nil {

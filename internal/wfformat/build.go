@@ -89,6 +89,7 @@ func (b *builder) tasks() {
 		}
 		b.index[id] = i
 		b.w.Tasks[i].ID = id
+		b.w.Tasks[i].Reads, b.w.Tasks[i].Writes = b.spec.Tasks[i].Inputs, b.spec.Tasks[i].Outputs
 	}
 }
 
@@ -107,6 +108,9 @@ func (b *builder) runs(e *execution) {
 			return
 		}
 		seen[t] = true
+		if r.Command.Program != "" {
+			b.w.Tasks[t].Command = append([]string{r.Command.Program}, r.Command.Arguments...)
+		}
 		b.w.Tasks[t].Seconds = b.number(r.ID, "runtimeInSeconds", r.Seconds, maxSeconds, true)
 		b.w.Tasks[t].Memory = int64(b.number(r.ID, "memoryInBytes", r.Memory, float64(maxBytes), false))
 		b.w.Tasks[t].Cores = int(math.Ceil(b.number(r.ID, "coreCount", r.Cores, maxCores, false)))

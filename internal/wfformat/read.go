@@ -53,6 +53,23 @@ type taskRun struct {
 	Seconds json.Number `json:"runtimeInSeconds"`
 	Memory  json.Number `json:"memoryInBytes"`
 	Cores   json.Number `json:"coreCount"`
+	Command command     `json:"command"`
+}
+
+type command struct {
+	Program   string   `json:"program"`
+	Arguments []string `json:"arguments"`
+}
+
+// UnmarshalJSON leaves out what is written in another way: only who runs the
+// workflow needs it, and is told then.
+func (c *command) UnmarshalJSON(data []byte) error {
+	type plain command
+	var p plain
+	if json.Unmarshal(data, &p) == nil {
+		*c = command(p)
+	}
+	return nil
 }
 
 // Load reads the workflow at path. What is wrong with it comes back as a

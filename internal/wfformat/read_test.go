@@ -16,7 +16,7 @@ const small = `{"name":"small","schemaVersion":"1.5","workflow":{"specification"
 "tasks":[{"id":"a","parents":[],"children":["b"],"inputFiles":[],"outputFiles":["f"]},
 {"id":"b","parents":["a"],"children":[],"inputFiles":["f","g"],"outputFiles":[]}],
 "files":[{"id":"f","sizeInBytes":1000},{"id":"g","sizeInBytes":5}]},
-"execution":{"tasks":[{"id":"a","runtimeInSeconds":1.5},{"id":"b","runtimeInSeconds":2,"memoryInBytes":77,"coreCount":4}]}}}`
+"execution":{"tasks":[{"id":"a","runtimeInSeconds":1.5},{"id":"b","runtimeInSeconds":2,"memoryInBytes":77,"coreCount":4,"command":{"program":"./b","arguments":["x"]}}]}}}`
 
 func TestAWorkflowIsReadPlainAndPacked(t *testing.T) {
 	var z bytes.Buffer
@@ -28,7 +28,7 @@ func TestAWorkflowIsReadPlainAndPacked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := "&{small [{a 1.5 0 0} {b 2 77 4}] [{0 1 1000}]}"
+		want := "&{small [{a 1.5 0 0 [] [] [f]} {b 2 77 4 [./b x] [f g] []}] [{0 1 1000}]}"
 		if text := fmt.Sprint(got); text != want {
 			t.Errorf("%s: %s, want %s", name, text, want)
 		}

@@ -28,6 +28,10 @@ type Task struct {
 	Seconds float64
 	Memory  int64 // bytes; 0: not known
 	Cores   int   // 0: not known
+
+	Command []string // program and arguments; none if the file does not say
+	Reads   []string // files, by their ids
+	Writes  []string
 }
 
 // A Need makes one task wait for another, both given by their index, and for

@@ -15,6 +15,9 @@ type Config struct {
 	// Budget bounds the improvement of the first plan; nil: none. Later plans are not
 	// improved: they are soon made again.
 	Budget func(makespan float64) flow.Budget
+	// Prior is how many times the work of a kind of tasks over the speed of hosts they
+	// take on a class of these, as far as that is known beforehand; nil: once.
+	Prior func(kind, class int) float64
 	// First is the plan to begin with; nil: one is made.
 	First *flow.Schedule
 	// Static keeps to the first plan whatever happens, except that tasks of hosts
@@ -93,7 +96,7 @@ func New(cfg Config) (*Conductor, error) {
 	for t := range c.task {
 		c.d.Parents(t, func(int, float64) { c.task[t].parents++ })
 	}
-	c.model = newModel(cfg.DAG, cfg.Hosts)
+	c.model = newModel(cfg.DAG, cfg.Hosts, cfg.Prior)
 	c.regrid()
 	c.cores = make([]core, c.grid.Cores())
 	if t := c.grid.Nobody(c.d); t >= 0 {
@@ -112,8 +115,8 @@ func (c *Conductor) regrid() {
 		hosts[h].Down = c.hosts[h].down
 	}
 	c.grid = flow.NewGrid(hosts, c.cfg.Sites, c.cfg.Route)
-	if !c.cfg.Static {
-		c.grid.Correct(c.model.kinds, c.model.factor)
+	if !c.cfg.Static || c.cfg.Prior != nil {
+		c.grid.Correct(c.model.kinds, c.model.times)
 	}
 }
 

@@ -11,13 +11,17 @@ import (
 type model struct {
 	kinds, classes int
 	seen           []seen // kind × class
+	prior          func(kind, class int) float64
 }
 
 // seen is the logarithms of what tasks took beside what was said.
 type seen struct{ n, sum, squares float64 }
 
-func newModel(d *flow.DAG, hosts []flow.Host) *model {
-	m := &model{kinds: 1, classes: 1}
+func newModel(d *flow.DAG, hosts []flow.Host, prior func(kind, class int) float64) *model {
+	if prior == nil {
+		prior = func(int, int) float64 { return 1 }
+	}
+	m := &model{kinds: 1, classes: 1, prior: prior}
 	for t := range d.Tasks {
 		m.kinds = max(m.kinds, d.Tasks[t].Kind+1)
 	}
@@ -30,7 +34,7 @@ func newModel(d *flow.DAG, hosts []flow.Host) *model {
 
 // learn takes in a task that ran for so many seconds with a share of a processor.
 func (m *model) learn(t *flow.Task, h *flow.Host, seconds, share float64) {
-	said := t.Work / h.Speed
+	said := t.Work / h.Speed * m.prior(t.Kind, h.Class)
 	if !(said > 0) || !(seconds > 0) {
 		return
 	}
@@ -40,6 +44,10 @@ func (m *model) learn(t *flow.Task, h *flow.Host, seconds, share float64) {
 	s := &m.seen[t.Kind*m.classes+h.Class]
 	s.n, s.sum, s.squares = s.n+1, s.sum+x, s.squares+x*x
 }
+
+// times is how many times the work over the speed a kind of tasks takes on a class of
+// hosts.
+func (m *model) times(kind, class int) float64 { return m.prior(kind, class) * m.factor(kind, class) }
 
 // doubt is how much the model itself counts, in tasks that were seen.
 const doubt = 0.2

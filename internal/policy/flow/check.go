@@ -48,8 +48,8 @@ func checkSlot(g *Grid, t *Task, slot Slot) error {
 		return fmt.Errorf("task %s: needs %d bytes of memory, %s has %d", t.Name, t.Memory, h.Name, h.Memory)
 	case t.Cores > h.Cores:
 		return fmt.Errorf("task %s: needs %d cores, %s has %d", t.Name, t.Cores, h.Name, h.Cores)
-	case h.Down:
-		return fmt.Errorf("task %s: %s is down", t.Name, h.Name)
+	case h.Down || t.Only != nil && !t.Only[h.Class]:
+		return fmt.Errorf("task %s: %s is down, or not for it", t.Name, h.Name)
 	case !(slot.Start >= 0) || math.IsInf(slot.End, 0):
 		return fmt.Errorf("task %s: runs from %v to %v", t.Name, slot.Start, slot.End)
 	case t.width() == 1 && math.Abs(slot.End-slot.Start-takes) > slack*(1+slot.End):

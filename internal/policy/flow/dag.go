@@ -17,6 +17,7 @@ type Task struct {
 	Cores  int     // that the host must have
 	Wide   int     // cores that it occupies, all at one site; 0 and 1: one
 	Kind   int     // tasks of one kind are run alike: see Grid.Correct
+	Only   []bool  // classes of hosts that may run it; nil: all
 }
 
 // width is how many cores the task occupies.

@@ -158,7 +158,7 @@ func (g *Grid) reversed() *Grid {
 
 // runs tells whether hosts of the kind meet what the task requires.
 func (k *kind) runs(t *Task) bool {
-	return (k.memory == 0 || t.Memory <= k.memory) && t.Cores <= k.cores && !k.down
+	return (k.memory == 0 || t.Memory <= k.memory) && t.Cores <= k.cores && !k.down && (t.Only == nil || t.Only[k.class])
 }
 
 // means are the averages that upward ranks are made of.

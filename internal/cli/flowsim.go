@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/policy/conduct"
+	"github.com/godwit-hpc/godwit/internal/policy/flow"
+	"github.com/godwit-hpc/godwit/internal/sim/flowsim"
+)
+
+// simFlowFlags say what happens in the simulated grid.
+type simFlowFlags struct {
+	flowFlags
+	spread  float64
+	wrong   []string
+	busy    float64
+	every   time.Duration // between failures of a host
+	repair  time.Duration
+	fail    float64
+	retries int
+	static  bool
+}
+
+func (a *app) flowSimCommand() *cobra.Command {
+	f := &simFlowFlags{flowFlags: flowFlags{weights: flow.Weights{Run: 1, Move: 1}, improve: time.Second, steps: maxSteps}, repair: 10 * time.Minute, retries: 3}
+	cmd := &cobra.Command{
+		Use:   "sim WORKFLOW --platform FILE",
+		Short: "Carry a workflow out in virtual time",
+		Long: `Plans a workflow and carries the plan out in virtual time: files share the links
+they cross, tasks take another time than their models say, hosts have other work or
+fail. What starts where is decided by the same code as in flow run: what has not
+started is planned again when reality departs from the plan, and finished tasks
+correct the models of those of their kind.`,
+		Example: `  godwit flow sim examples/flows/mosaic.json --platform examples/platforms/hetero8.yaml
+  godwit flow sim montage.json.gz --platform grid.yaml --busy 0.5 --error 0.3 --seed 7
+  godwit flow sim montage.json.gz --platform grid.yaml --wrong partner=2 --static -o json
+  godwit flow sim montage.json.gz --platform grid.yaml --fail-every 1h --gantt run.svg`,
+		Args: func(cmd *cobra.Command, args []string) error { return oneArgument(cmd, args, "a workflow file") },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given = cmd.Flags().Changed("improve") || cmd.Flags().Changed("steps")
+			return a.flowSim(cmd.Context(), args[0], f)
+		},
+	}
+	in, what, how, out := newGroup("Input"), newGroup("What happens"), newGroup("Planning"), newGroup("Output")
+	in.flags.StringVar(&f.platform, "platform", "", "run on the platform in `FILE` (YAML or SimGrid XML)")
+	what.flags.Var(number(&f.spread, 0, 3), "error", "how far tasks are from their models, as the standard deviation of the logarithm")
+	what.flags.Var(wrongModels(&f.wrong), "wrong", "tasks take F times what their models say on a cluster: CLUSTER=F, with commas between")
+	what.flags.Var(number(&f.busy, 0, 1), "busy", "part of the hosts that have other work now and then")
+	what.flags.Var(atLeastZero(&f.every), "fail-every", "mean time between failures of a host; 0s: none fails")
+	what.flags.Var(atLeastZero(&f.repair), "repair", "how long a host that failed is gone, on average")
+	what.flags.Var(number(&f.fail, 0, 0.9), "fail", "chance that a task fails by its own fault")
+	what.flags.Var(whole(&f.retries, 0, 1000), "retries", "how often such a task is tried again")
+	how.flags.BoolVar(&f.static, "static", false, "keep to the first plan whatever happens, and learn nothing")
+	how.flags.Var(atLeastZero(&f.improve), "improve", "time for the local search on the first plan")
+	how.flags.Var(whole(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the result is the same on every machine")
+	how.flags.Uint64Var(&f.seed, "seed", 1, "of all that is left to chance")
+	outputFlag(out.flags, &f.output)
+	out.flags.StringVar(&f.scheduleOut, "schedule-out", "", "write what ran where to `FILE` as CSV: task,host,core,start,end")
+	out.flags.StringVar(&f.gantt, "gantt", "", "draw what ran where to `FILE` as SVG")
+	groupFlags(cmd, in, what, how, out)
+	return cmd
+}
+
+// wrongModels is a flag with clusters and factors.
+func wrongModels(to *[]string) pflag.Value {
+	show := func(s []string) string { return strings.Join(s, ",") }
+	return checked[[]string]{to, "LIST", show, func(text string) ([]string, error) {
+		list := strings.Split(text, ",")
+		for _, item := range list {
+			_, value, ok := strings.Cut(item, "=")
+			if x, err := strconv.ParseFloat(value, 64); !ok || err != nil || !(x > 0 && x <= 1000) {
+				return nil, fmt.Errorf("CLUSTER=FACTOR with commas between, factors above 0, such as uh=1.66")
+			}
+		}
+		return list, nil
+	}}
+}
+
+// flowSimReport is what flow sim prints; the JSON names are part of the surface.
+type flowSimReport struct {
+	flowReport
+	PlannedS float64       `json:"planned_s"` // by the first plan
+	Replans  int           `json:"replans"`
+	Lost     int           `json:"lost"`    // runs that ended with their host
+	Runs     int           `json:"runs"`    // of tasks that went well in the end
+	Failed   []string      `json:"failed"`  // tasks, for good
+	Never    int           `json:"never"`   // tasks that wait for these
+	MovedB   float64       `json:"moved_b"` // bytes between hosts
+	ByHost   []flowSimHost `json:"by_host"`
+	Notes    []flowSimNote `json:"notes"`
+}
+
+type flowSimHost struct {
+	Host  string  `json:"host"`
+	Tasks int     `json:"tasks"`
+	BusyS float64 `json:"busy_s"`
+}
+
+type flowSimNote struct {
+	AtS    float64 `json:"at_s"`
+	Why    string  `json:"why"`
+	By     string  `json:"by"`
+	Tasks  int     `json:"tasks"`
+	EndS   float64 `json:"end_s"`
+	BeforS float64 `json:"before_s"`
+}
+
+func (a *app) flowSim(ctx context.Context, path string, f *simFlowFlags) error {
+	if f.platform == "" {
+		return &badinput.Error{Field: "--platform", Want: "the platform to run on, like --platform examples/platforms/hetero64.yaml"}
+	}
+	favourSpeed()
+	var out planFiles
+	defer out.discard()
+	if err := out.open(&f.flowFlags); err != nil {
+		return err
+	}
+	begin := a.now()
+	world, g, err := loadGrid(f.platform)
+	if err != nil {
+		return err
+	}
+	w, err := a.loadFlow(path, world.Platform)
+	if err != nil {
+		return err
+	}
+	if w.prior != nil {
+		g.Correct(len(w.kinds), w.prior)
+	}
+	plan, err := a.makePlan(ctx, w.dag, g, &f.flowFlags)
+	if err != nil {
+		return nobody(path, w.dag, err)
+	}
+	cfg, err := f.world(world, w, plan)
+	if err != nil {
+		return err
+	}
+	res, err := flowsim.Run(cfg)
+	if err != nil {
+		return nobody(path, w.dag, err)
+	}
+	r := flowSimmed(path, world, w, g, plan, res)
+	r.WallS = a.now.Since(begin).Seconds()
+	if err := out.write(w.dag, g, ranAs(w.dag, res), &r.flowReport); err != nil {
+		return err
+	}
+	if f.output == "json" {
+		err = writeJSON(a.stdout, r)
+	} else {
+		_, err = fmt.Fprint(a.stdout, r.text())
+	}
+	if err == nil && (len(res.Failed) > 0 || res.Stuck) {
+		return exitCode(exitFailed)
+	}
+	return err
+}
+
+// world is what happens, as the flags and the seed say.
+func (f *simFlowFlags) world(g *flowsim.Grid, w *workflow, plan *flow.Plan) (flowsim.Config, error) {
+	cfg := flowsim.Config{Grid: g, DAG: w.dag, Conduct: conduct.Config{
+		Weights: f.weights, First: plan.Schedule, Static: f.static, Prior: w.prior, Retries: func(int) int { return f.retries }}}
+	factor := make([]float64, len(g.Platform.Clusters))
+	for c := range factor {
+		factor[c] = 1
+	}
+	for _, item := range f.wrong {
+		name, value, _ := strings.Cut(item, "=")
+		c, ok := g.Platform.Cluster(name)
+		if !ok {
+			return cfg, &badinput.Error{Field: "--wrong", Value: name, Want: badinput.Unknown("cluster", name, g.Platform.ClusterNames())}
+		}
+		factor[c], _ = strconv.ParseFloat(value, 64) // checked when it was given
+	}
+	r := rand.New(rand.NewPCG(f.seed, 6))
+	off := make([]float64, len(w.dag.Tasks))
+	for t := range off {
+		off[t] = math.Exp(f.spread * r.NormFloat64())
+	}
+	cfg.Truth = func(task, host int) float64 {
+		h := &g.Hosts[host]
+		x := w.dag.Tasks[task].Work / h.Speed * off[task] * factor[h.Class]
+		if w.prior != nil {
+			x *= w.prior(w.dag.Tasks[task].Kind, h.Class)
+		}
+		return x
+	}
+	if f.fail > 0 {
+		cfg.Fails = func(int, int) bool { return r.Float64() < f.fail }
+	}
+	horizon := 4*plan.Schedule.Makespan + 3600
+	for h := range g.Hosts {
+		if r.Float64() < f.busy {
+			cfg.Loads = append(cfg.Loads, busy(r, h, horizon, plan.Schedule.Makespan/5)...)
+		}
+		for at := 0.0; f.every > 0; {
+			at += r.ExpFloat64() * f.every.Seconds()
+			if at > horizon {
+				break
+			}
+			back := at + r.ExpFloat64()*f.repair.Seconds() + 1
+			cfg.Outages = append(cfg.Outages, flowsim.Outage{Host: h, From: at, To: back})
+			at = back
+		}
+	}
+	if len(cfg.Loads) > 0 {
+		noise := rand.New(rand.NewPCG(f.seed, 7))
+		cfg.Noise = func(int) float64 { return 0.03 * noise.NormFloat64() }
+		cfg.Sense = max(1, min(60, plan.Schedule.Makespan/100))
+	}
+	return cfg, nil
+}
+
+// busy is other work on a host: one to three processes beside ours, for times that
+// are mean on the average, with pauses between.
+func busy(r *rand.Rand, host int, until, mean float64) []flowsim.Load {
+	var list []flowsim.Load
+	for at := mean * (r.Float64() - 0.5); at < until; {
+		list = append(list, flowsim.Load{At: at, Host: host, Share: 1 / float64(2+r.IntN(3))})
+		at += mean * (0.2 + r.ExpFloat64())
+		list = append(list, flowsim.Load{At: at, Host: host, Share: 1})
+		at += mean * (0.2 + r.ExpFloat64())
+	}
+	return list
+}
+
+// ranAs is what ran where, as a schedule for files and charts.
+func ranAs(d *flow.DAG, res *flowsim.Result) *flow.Schedule {
+	s := &flow.Schedule{Slots: make([]flow.Slot, len(d.Tasks)), Makespan: res.Makespan}
+	for t, r := range res.Tasks {
+		s.Slots[t] = flow.Slot{Host: max(0, r.Host), Core: r.Core, Start: r.Start, End: r.End}
+	}
+	return s
+}
+
+func flowSimmed(path string, g *flowsim.Grid, w *workflow, plan *flow.Grid, p *flow.Plan, res *flowsim.Result) *flowSimReport {
+	r := &flowSimReport{flowReport: *reportOf(path, g.Platform, w.dag, plan, p), PlannedS: p.Schedule.Makespan,
+		Lost: res.Lost, MovedB: res.Moved, Never: res.Count.Never, Failed: []string{}}
+	r.MakespanS = res.Makespan
+	for _, t := range res.Failed {
+		r.Failed = append(r.Failed, w.dag.Tasks[t].Name)
+	}
+	hosts := make([]flowSimHost, len(g.Hosts))
+	for t := range res.Tasks {
+		if x := &res.Tasks[t]; x.Host >= 0 {
+			hosts[x.Host].Tasks++
+			hosts[x.Host].BusyS += x.End - x.Start
+			r.Runs += x.Runs
+		}
+	}
+	for h := range hosts {
+		if hosts[h].Host = g.Hosts[h].Name; hosts[h].Tasks > 0 {
+			r.ByHost = append(r.ByHost, hosts[h])
+		}
+	}
+	for i, n := range res.Notes {
+		if i > 0 {
+			r.Replans++
+		}
+		r.Notes = append(r.Notes, flowSimNote{n.At, n.Why, n.Heuristic, n.Tasks, n.End, n.Before})
+	}
+	return r
+}
+
+func (r *flowSimReport) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, plural(int64(r.Tasks), "task"), plural(int64(r.Edges), "edge"),
+		r.Platform, plural(int64(r.Hosts), "host"), plural(int64(r.cores), "core"))
+	fmt.Fprintf(&b, "  makespan     %s, planned %s by %s\n", seconds(r.MakespanS), seconds(r.PlannedS), r.Heuristic)
+	fmt.Fprintf(&b, "  lower bound  %s, by the models and without transfers\n", seconds(r.LowerBoundS))
+	fmt.Fprintf(&b, "  on the way   %s, %s, %s of files between hosts\n", plural(int64(r.Replans), "new plan"), plural(int64(r.Lost), "lost run"), bytesText(int64(r.MovedB)))
+	if len(r.Failed) > 0 {
+		fmt.Fprintf(&b, "  failed       %s; %s never ran\n", strings.Join(r.Failed, ", "), plural(int64(r.Never), "task"))
+	}
+	fmt.Fprintf(&b, "  simulated in %s\n", duration(r.WallS))
+	const most = 8
+	if len(r.Notes) > 1 {
+		b.WriteString("\n")
+		cells := [][]string{{"at", "not started", "end", "planned again because"}}
+		for i, n := range r.Notes[1:] {
+			if i == most {
+				cells = append(cells, []string{"…", "", "", fmt.Sprintf("%d more; -o json has all", len(r.Notes)-1-most)})
+				break
+			}
+			cells = append(cells, []string{seconds(n.AtS), strconv.Itoa(n.Tasks), seconds(n.EndS), n.Why})
+		}
+		writeCells(&b, cells)
+	}
+	return b.String()
+}
