@@ -32,15 +32,17 @@ type bed struct {
 	t    *testing.T
 	bin  string // godwit
 	work string // folder from which jobs are submitted
+	user string // of the lab, as whom a broker of all is used; "": the broker is ours
 	env  []string
 	lab  *lab.Lab
+	cut  *cut
 }
 
 // patience is how long anything may take on a slow machine that others use too.
 const patience = 4 * time.Minute
 
 // up makes the lab of a plan.
-func up(t *testing.T, plan string) *bed {
+func up(t *testing.T, plan string, flags ...string) *bed {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gw-e2e-") // short: sockets are in it; and others may look into it
 	if err != nil {
@@ -50,10 +52,13 @@ func up(t *testing.T, plan string) *bed {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	b := &bed{t: t, bin: filepath.Join(dir, "godwit"), work: filepath.Join(dir, "work")}
+	b := &bed{t: t, bin: filepath.Join(dir, "godwit"), work: filepath.Join(dir, "work"), cut: new(cut)}
 	b.build()
 	labs := filepath.Join(dir, "labs")
 	b.env = append(os.Environ(), "GODWIT_STATE="+filepath.Join(dir, "state"), "GODWIT_LABS="+labs, "GODWIT_CONFIG=")
+	if len(flags) > 0 {
+		b.env = append(b.env, "GODWIT_SOCKET="+b.socket())
+	}
 	t.Setenv("GODWIT_LABS", labs)
 	if err := os.MkdirAll(b.work, 0o755); err != nil {
 		t.Fatal(err)
@@ -70,7 +75,7 @@ func up(t *testing.T, plan string) *bed {
 			t.Errorf("lab down: %v\n%s", err, out)
 		}
 	})
-	b.godwit("lab", "up", file)
+	b.godwit(append(append([]string{"lab", "up"}, flags...), file)...)
 	names, err := lab.List()
 	if err != nil || len(names) != 1 {
 		t.Fatalf("labs: %v, %v", names, err)
@@ -101,6 +106,9 @@ func (b *bed) build() {
 
 // try runs a command of godwit and returns what it printed.
 func (b *bed) try(args ...string) (string, error) {
+	if b.user != "" {
+		return b.tryAs(args...)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, b.bin, args...)
@@ -129,7 +137,10 @@ func (b *bed) complain() {
 		text, _ := os.ReadFile(b.lab.Head.LogOf("broker"))
 		b.t.Logf("the broker:\n%s", text[max(0, len(text)-8000):])
 	}
-	out, _ := b.try("ps", "--all")
+	out, err := b.try("ps", "--all", "--all-users")
+	if err != nil {
+		out = err.Error()
+	}
 	b.t.Logf("jobs:\n%s", out[:min(len(out), 8000)])
 }
 
@@ -142,6 +153,11 @@ func (b *bed) file(name, text string) string {
 	}
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // nothing secret
 		b.t.Fatal(err)
+	}
+	if b.user != "" {
+		if err := os.Chown(path, b.number(), b.number()); err != nil {
+			b.t.Fatal(err)
+		}
 	}
 	return path
 }

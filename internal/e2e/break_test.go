@@ -25,31 +25,67 @@ i=0; while [ $i -lt 20 ]; do echo line $i; i=$((i+1)); sleep 1; done
 echo ended >> $HOME/once-$N
 `
 
-// breakThings has jobs running everywhere while controllers are restarted, a
-// node's daemon is killed, a site is cut off and the broker is killed.
-func breakThings(b *bed) {
+// cut is a cluster that nobody reaches for a while, and a job that runs there.
+type cut struct {
+	id string
+	at time.Time
+}
+
+// cutFor is how long that is.
+const cutFor = time.Minute
+
+// submitOnce has it run in a cluster.
+func (b *bed) submitOnce(cluster string) string {
+	b.t.Helper()
 	b.file("once.sh", once)
+	return b.submit(fmt.Sprintf("name: on-%s\nworkdir: .\nenvs: {N: %s, HOME: %s}\nrun: sh once.sh\ncheckpoint: {method: restart}\non: [%s]\n", cluster, cluster, b.home(), cluster))[0]
+}
+
+func (b *bed) runs(id string) {
+	b.t.Helper()
+	b.until("job "+id+" to run", func() bool { s := b.show(id); return s.over() || s.State == "RUNNING" })
+}
+
+// cutOff cuts a cluster off in which a job runs.
+func cutOff(b *bed) {
+	b.cut.id = b.submitOnce("west")
+	b.runs(b.cut.id)
+	b.do("cut", "west")
+	b.cut.at = time.Now()
+}
+
+// breakThings has jobs running everywhere while controllers are restarted, a
+// node's daemon and the broker are killed, and one cluster has been out of reach
+// for some time. It gets back after a minute.
+func breakThings(b *bed) {
+	ids := map[string]string{"west": b.cut.id}
+	for _, c := range clusters {
+		if ids[c] == "" {
+			ids[c] = b.submitOnce(c)
+		}
+	}
+	for c, id := range ids {
+		if c != "west" {
+			b.runs(id)
+		}
+	}
+	begin := time.Now()
+	b.on(b.show(ids["north"]).Hosts[0], "pkill -9 -x slurmd || true")
+	b.do("restart", "north")
+	b.do("restart", "south")
+	b.killBroker()
+	b.startBroker()
+	if s := b.show(b.cut.id); s.over() {
+		b.t.Errorf("a job in a cluster that is out of reach: %+v", s)
+	}
+	b.t.Logf("broken within %v", time.Since(begin).Round(time.Second))
+	time.Sleep(time.Until(b.cut.at.Add(cutFor)))
+	b.do("join", "west")
+	b.t.Logf("west was cut off for %v", time.Since(b.cut.at).Round(time.Second))
 	want := ""
 	for i := range 20 {
 		want += fmt.Sprintf("line %d\n", i)
 	}
-	ids := map[string]string{}
-	for _, c := range clusters {
-		ids[c] = b.submit(fmt.Sprintf("name: on-%s\nworkdir: .\nenvs: {N: %s, HOME: %s}\nrun: sh once.sh\ncheckpoint: {method: restart}\non: [%s]\n", c, c, b.home(), c))[0]
-	}
-	for c, id := range ids {
-		b.until("job "+id+" to run on "+c, func() bool { s := b.show(id); return s.over() || s.State == "RUNNING" })
-	}
-	begin := time.Now()
-	b.on(b.show(ids["west"]).Hosts[0], "pkill -9 -x slurmd || true")
-	b.do("restart", "north")
-	b.do("restart", "south")
-	b.do("cut", "east")
-	b.killBroker()
-	b.startBroker()
-	time.Sleep(10 * time.Second)
-	b.do("join", "east")
-	b.t.Logf("broken and mended within %v", time.Since(begin).Round(time.Second))
 	for c, id := range ids {
 		s := b.wait(id)
 		if s.Code == nil || *s.Code != 0 {
@@ -90,7 +126,11 @@ func (b *bed) startBroker() {
 			state = s
 		}
 	}
-	err := b.lab.Head.Daemon(b.t.Context(), "broker", []string{"GODWIT_STATE=" + state}, b.bin, "up", "--config", b.lab.Dir+"/broker.yaml")
+	env, args := []string{"GODWIT_STATE=" + state}, []string{b.bin, "up", "--config", b.lab.Dir + "/broker.yaml"}
+	if b.user != "" {
+		env, args = append(env, "GODWIT_SOCKET="+b.socket()), append(args, "--shared")
+	}
+	err := b.lab.Head.Daemon(b.t.Context(), "broker", env, args...)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -2,9 +2,11 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -46,7 +48,7 @@ func (b *bed) want(args ...string) string {
 }
 
 func TestAGridOfRealClusters(t *testing.T) {
-	b := up(t, grid)
+	b := upShared(t, grid)
 	for _, part := range []struct {
 		name string
 		test func(*bed)
@@ -54,6 +56,7 @@ func TestAGridOfRealClusters(t *testing.T) {
 		{"TwoHundredJobsEndAsTheyShould", mixedJobs},
 		{"InputsGoEverywhere", inputsGoEverywhere},
 		{"AJobGoesThroughAllManagers", throughAllManagers},
+		{"AClusterIsCutOff", cutOff}, // until things break, a minute later
 		{"LoadMovesAJobWithADeadline", loadMoves},
 		{"NothingIsLostWhenThingsBreak", breakThings},
 	} {
@@ -71,45 +74,59 @@ func TestAGridOfRealClusters(t *testing.T) {
 const odd = "$(touch /tmp/e2e-pwned) `id` ; rm -rf \"$HOME\" 'quoted' \\ * ? \t ünïcödé | & > /tmp/e2e-pwned #"
 
 func mixedJobs(b *bed) {
-	const each = 20
-	b.file("data.txt", "what the job reads\n")
+	const each = 10 // of each kind, and of each user
+	users := []*bed{b, b.as("bob")}
+	for _, u := range users {
+		u.file("data.txt", "what "+u.user+"'s job reads\n")
+	}
 	type kind struct {
 		text string
 		code func(i int) int
-		out  func(i int) string
+		out  func(u *bed, i int) string
 	}
 	ok := func(int) int { return 0 }
 	array := fmt.Sprintf("array: 1-%d\nworkdir: .\n", each)
+	same := func(text string) func(*bed, int) string { return func(*bed, int) string { return text } }
+	index := func(_ *bed, i int) string { return fmt.Sprintf("%d\n", i) }
 	kinds := []kind{
-		{array + "run: exit $((GODWIT_INDEX % 7))\n", func(i int) int { return i % 7 }, func(int) string { return "" }},
-		{array + "run: echo out $GODWIT_INDEX; echo err $GODWIT_INDEX >&2\n", ok, func(i int) string { return fmt.Sprintf("out %d\n", i) }},
-		{array + "run: cat data.txt; echo $GODWIT_INDEX > result-$GODWIT_INDEX.txt\n", ok, func(int) string { return "what the job reads\n" }},
-		{array + "argv: [printf, '%s\\n', " + quoteYAML(odd) + "]\n", ok, func(int) string { return odd + "\n" }},
-		{array + "envs: {ODD: " + quoteYAML(odd) + "}\nargv: [sh, -c, 'printf \"%s\\n\" \"$ODD\"']\nname: odd\n", ok, func(int) string { return odd + "\n" }},
-		{array + "run: sleep 0.5; exit 3\ncheckpoint: {method: restart}\n", func(int) int { return 3 }, func(int) string { return "" }},
-		{array + "run: kill -9 $$\n", func(int) int { return 137 }, func(int) string { return "" }},
-		{fmt.Sprintf("#!/bin/sh\n#SBATCH --array=1-%d\n#SBATCH --job-name=sb\n#SBATCH --time=5\necho $SLURM_ARRAY_TASK_ID\n", each), ok, func(i int) string { return fmt.Sprintf("%d\n", i) }},
-		{fmt.Sprintf("#!/bin/sh\n#$ -t 1-%d\n#$ -N qs\n#$ -cwd\necho $SGE_TASK_ID; exit 1\n", each), func(int) int { return 1 }, func(i int) string { return fmt.Sprintf("%d\n", i) }},
-		{array + "run: head -c 100000 /dev/zero | tr '\\0' x | fold -w 100 | tail -n 1\n", ok, func(int) string { return strings.Repeat("x", 100) }},
+		{array + "run: exit $((GODWIT_INDEX % 7))\n", func(i int) int { return i % 7 }, same("")},
+		{array + "run: echo out $GODWIT_INDEX $(id -u); echo err $GODWIT_INDEX >&2\n", ok, func(u *bed, i int) string { return fmt.Sprintf("out %d %d\n", i, u.number()) }},
+		{array + "run: cat data.txt; echo $GODWIT_INDEX $(id -u) > result-$GODWIT_INDEX.txt\n", ok, func(u *bed, _ int) string { return "what " + u.user + "'s job reads\n" }},
+		{array + "argv: [printf, '%s\\n', " + quoteYAML(odd) + "]\n", ok, same(odd + "\n")},
+		{array + "envs: {ODD: " + quoteYAML(odd) + "}\nargv: [sh, -c, 'printf \"%s\\n\" \"$ODD\"']\nname: odd\n", ok, same(odd + "\n")},
+		{array + "run: sleep 0.5; exit 3\ncheckpoint: {method: restart}\n", func(int) int { return 3 }, same("")},
+		{array + "run: kill -9 $$\n", func(int) int { return 137 }, same("")},
+		{fmt.Sprintf("#!/bin/sh\n#SBATCH --array=1-%d\n#SBATCH --job-name=sb\n#SBATCH --time=5\necho $SLURM_ARRAY_TASK_ID\n", each), ok, index},
+		{fmt.Sprintf("#!/bin/sh\n#$ -t 1-%d\n#$ -N qs\n#$ -cwd\necho $SGE_TASK_ID; exit 1\n", each), func(int) int { return 1 }, index},
+		{array + "run: head -c 100000 /dev/zero | tr '\\0' x | fold -w 100 | tail -n 1; id -u\n", ok,
+			func(u *bed, _ int) string { return fmt.Sprintf("%s%d\n", strings.Repeat("x", 100), u.number()) }},
 	}
 	type job struct {
 		id   string
 		i    int
 		kind kind
+		user *bed
 	}
 	var jobs []job
 	for _, k := range kinds {
-		ids := b.submit(k.text)
-		if len(ids) != each {
-			b.t.Fatalf("%d jobs of %s", len(ids), k.text)
-		}
-		for i, id := range ids {
-			jobs = append(jobs, job{id, i + 1, k})
+		for _, u := range users {
+			ids := u.submit(k.text)
+			if len(ids) != each {
+				b.t.Fatalf("%d jobs of %s", len(ids), k.text)
+			}
+			for i, id := range ids {
+				jobs = append(jobs, job{id, i + 1, k, u})
+			}
 		}
 	}
+	users[0].closedTo(users[1], jobs[0].id)
 	begin := time.Now()
+	all := map[string]shown{}
 	b.until("all jobs to end", func() bool {
-		for _, s := range b.all() {
+		for _, u := range users {
+			maps.Copy(all, u.all())
+		}
+		for _, s := range all {
 			if !s.over() {
 				return false
 			}
@@ -118,15 +135,14 @@ func mixedJobs(b *bed) {
 	})
 	b.t.Logf("%d jobs in %v", len(jobs), time.Since(begin).Round(time.Second))
 	ran := map[string]int{}
-	all := b.all()
 	for _, j := range jobs {
 		s := all[j.id]
 		ran[s.Cluster]++
 		if s.Code == nil || *s.Code != j.kind.code(j.i) {
 			b.t.Errorf("job %s on %s: %+v, want exit code %d\n%s", j.id, s.Cluster, s, j.kind.code(j.i), j.kind.text)
 		}
-		if out := b.godwit("logs", j.id); out != j.kind.out(j.i) {
-			b.t.Errorf("job %s on %s wrote %.300q, want %.300q", j.id, s.Cluster, out, j.kind.out(j.i))
+		if out, want := j.user.godwit("logs", j.id), j.kind.out(j.user, j.i); out != want {
+			b.t.Errorf("job %s of %s on %s wrote %.300q, want %.300q", j.id, j.user.user, s.Cluster, out, want)
 		}
 	}
 	b.t.Logf("ran on %v", ran)
@@ -135,18 +151,29 @@ func mixedJobs(b *bed) {
 			b.t.Errorf("nothing ran on %s: %v", c, ran)
 		}
 	}
-	for i := 1; i <= each; i++ {
-		file := filepath.Join(b.work, fmt.Sprintf("result-%d.txt", i))
-		b.until(file+" to come home", func() bool { _, err := os.Stat(file); return err == nil })
-		text, err := os.ReadFile(file)
-		if err != nil || string(text) != fmt.Sprintf("%d\n", i) {
-			b.t.Errorf("result %d: %q, %v", i, text, err)
+	for _, u := range users {
+		for i := 1; i <= each; i++ {
+			u.result(i)
 		}
 	}
 	for _, h := range b.lab.Hosts() {
 		if out := b.on(h.Name, "ls /tmp"); strings.Contains(out, "pwned") {
 			b.t.Errorf("a job's text was run on %s", h.Name)
 		}
+	}
+}
+
+// result looks at a file that a job brought home: written by its owner, who has it.
+func (b *bed) result(i int) {
+	b.t.Helper()
+	file := filepath.Join(b.work, fmt.Sprintf("result-%d.txt", i))
+	b.until(file+" to come home", func() bool { _, err := os.Stat(file); return err == nil })
+	text, err := os.ReadFile(file)
+	if err != nil || string(text) != fmt.Sprintf("%d %d\n", i, b.number()) {
+		b.t.Errorf("result %d of %s: %q, %v", i, b.user, text, err)
+	}
+	if info, err := os.Stat(file); err != nil || int(info.Sys().(*syscall.Stat_t).Uid) != b.number() {
+		b.t.Errorf("%s is not %s's: %v", file, b.user, err)
 	}
 }
 

@@ -1,0 +1,78 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// upShared makes the lab of a plan with one broker for all its users, and is used
+// as alice.
+func upShared(t *testing.T, plan string) *bed {
+	t.Helper()
+	b := up(t, plan, "--shared")
+	return b.as("alice")
+}
+
+// as is the same broker, used as somebody, who has a work folder of their own.
+func (b *bed) as(user string) *bed {
+	b.t.Helper()
+	u, err := b.lab.User(user)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	theirs := *b
+	theirs.user, theirs.work = user, filepath.Join(filepath.Dir(b.bin), "work-"+user)
+	if err := os.MkdirAll(theirs.work, 0o755); err == nil {
+		err = os.Chown(theirs.work, u.ID, u.ID)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return &theirs
+}
+
+// socket is where a shared broker answers.
+func (b *bed) socket() string { return filepath.Join(filepath.Dir(b.bin), "run", "broker.sock") }
+
+// tryAs runs a command of godwit on the lab's head as a user of the lab.
+func (b *bed) tryAs(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := b.lab.Head.As(ctx, b.user, append([]string{b.bin}, args...)...)
+	cmd.Dir, cmd.Env = b.work, append(cmd.Env, "GODWIT_SOCKET="+b.socket())
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(errs.String()))
+	}
+	return out.String(), err
+}
+
+// number is the number of the user as whom the broker is used.
+func (b *bed) number() int {
+	b.t.Helper()
+	u, err := b.lab.User(b.user)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return u.ID
+}
+
+// closedTo looks that somebody can do nothing with jobs of somebody else.
+func (b *bed) closedTo(other *bed, id string) {
+	b.t.Helper()
+	for _, verb := range []string{"show", "logs", "explain", "cancel"} {
+		if out, err := other.try(verb, id); err == nil || !strings.Contains(err.Error(), "the number of a job") {
+			b.t.Errorf("%s may %s job %s of %s: %q, %v", other.user, verb, id, b.user, out, err)
+		}
+	}
+	if _, there := other.all()[id]; there {
+		b.t.Errorf("%s sees job %s of %s", other.user, id, b.user)
+	}
+}
