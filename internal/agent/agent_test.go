@@ -193,7 +193,7 @@ func TestOnlyOneAgentHasAFolder(t *testing.T) {
 	h.start()
 	h.begin()
 	h.until("output", func() bool { return len(h.out[1]) > 0 })
-	if err := h.around.attend(folder{h.dir}); err != nil {
+	if _, err := h.around.attend(folder{h.dir}); err != nil {
 		t.Errorf("the second agent: %v", err)
 	}
 	h.order(wire.Order{Kind: wire.Kill})

@@ -39,7 +39,7 @@ const asGuard = "GODWIT_TEST_GUARD"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "agent" { // below a guard
-		if err := testAround(toldToLeave()).attend(folder{os.Args[2]}); err != nil {
+		if _, err := testAround(toldToLeave()).attend(folder{os.Args[2]}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 		if os.Getenv(withSteps) != "" {
 			ar.methods = stepsMethods
 		}
-		if err := ar.attend(folder{dir}); err != nil {
+		if _, err := ar.attend(folder{dir}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -153,7 +153,10 @@ func (h *harness) begin() {
 	h.t.Helper()
 	h.write()
 	h.over = make(chan error, 1)
-	go func(ar *around, dir string) { h.over <- ar.attend(folder{dir}) }(h.around, h.dir)
+	go func(ar *around, dir string) {
+		_, err := ar.attend(folder{dir})
+		h.over <- err
+	}(h.around, h.dir)
 }
 
 func (h *harness) write() {

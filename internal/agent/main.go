@@ -23,9 +23,11 @@ import (
 	"github.com/godwit-hpc/godwit/internal/proctree"
 )
 
-// Main runs the attempt in the folder dir to its end and returns the exit code of
-// this process: 0 also if the program fails, since that is told to the broker.
+// Main runs the attempt in the folder dir to its end, then those that the driver
+// hands to us, if it does, and returns the exit code of this process: 0 also if a
+// program fails, since that is told to the broker.
 func Main(dir string) int {
+	line := openLine()
 	modest()
 	// Whoever asks us to go gets an orderly departure. Hangups and broken pipes
 	// are not for us; caught and not ignored, so that the program finds them as
@@ -49,9 +51,16 @@ func Main(dir string) int {
 		fmt.Fprintln(os.Stderr, "godwit agent:", err)
 		return 1
 	}
-	if err := ar.attend(folder{dir}); err != nil {
-		fmt.Fprintln(os.Stderr, "godwit agent:", err)
-		return 1
+	for dir != "" {
+		through, err := ar.attend(folder{dir})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "godwit agent:", err)
+			return 1
+		}
+		if !through || proctree.HaveChildren() {
+			break
+		}
+		dir = line.next(leave)
 	}
 	return 0
 }
@@ -63,33 +72,35 @@ func modest() {
 	debug.SetMemoryLimit(96 << 20)
 }
 
-// attend takes the attempt's folder and does what it asks for.
-func (ar *around) attend(dir folder) error {
+// attend takes the attempt's folder and does what it asks for. It reports whether
+// all was told, so that nothing of the attempt is left.
+func (ar *around) attend(dir folder) (through bool, err error) {
 	lock, err := dir.lock()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if lock == nil {
-		return nil // another agent is at it
+		return false, nil // another agent is at it
 	}
-	defer lock.Close() //nolint:errcheck // the lock goes with the process
+	defer lock.Close() //nolint:errcheck // the lock goes with the open file
 	if dir.fenced() || dir.known() {
-		return nil
+		return false, nil
 	}
 	a, err := dir.attempt()
 	if err != nil {
-		return err
+		return false, err
 	}
 	earlier, err := dir.generation()
 	if err != nil {
-		return err
+		return false, err
 	}
+	defer proctree.Of(a.Mark).Close()
 	l := newLife(ar, dir, a, earlier)
 	if why := dir.lost(); earlier == 0 && why != "" {
 		l.conclude(wire.Message{Kind: wire.Lost, Why: why, State: lostVitals()})
 	} else if earlier > 0 {
 		if err := l.takeOverFrom(earlier); err != nil {
-			return err
+			return false, err
 		}
 	} else if err := dir.begin(1); err != nil {
 		// What cannot be remembered must not be started.
@@ -100,7 +111,7 @@ func (ar *around) attend(dir folder) error {
 		l.start(false)
 	}
 	l.live()
-	return nil
+	return l.phase == told && l.quit == nil && dir.known(), nil
 }
 
 // surround applies what the attempt says of nice value and cgroup.

@@ -134,8 +134,8 @@ func waitable(pid int) bool {
 	}
 }
 
-// haveChildren reports whether this process has any child, dead or alive.
-func haveChildren() bool {
+// HaveChildren reports whether this process has any child, dead or alive.
+func HaveChildren() bool {
 	for {
 		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
@@ -146,7 +146,7 @@ func haveChildren() bool {
 
 // ourChildren lists the children of this process.
 func (r *reader) ourChildren() []int {
-	if !haveChildren() {
+	if !HaveChildren() {
 		return nil // which is mostly so, and costs little to know
 	}
 	self := os.Getpid()

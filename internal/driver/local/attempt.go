@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ type attempt struct {
 	known sync.Mutex // guards what others look at meanwhile
 	agent *process   // the last that we know of
 	cpus  []int
+	nice  int
 	group group
 }
 
@@ -47,7 +49,7 @@ func (a *attempt) running() *process {
 func (a *attempt) forget() {
 	a.known.Lock()
 	defer a.known.Unlock()
-	if a.agent != nil {
+	if a.agent != nil && a.agent.alive() {
 		a.agent.forget()
 	}
 }
@@ -55,7 +57,7 @@ func (a *attempt) forget() {
 // keep remembers where the attempt runs.
 func (a *attempt) keep(w *wire.Attempt, g group) {
 	a.known.Lock()
-	a.cpus, a.group = w.CPUs, g
+	a.cpus, a.nice, a.group = w.CPUs, w.Nice, g
 	a.known.Unlock()
 }
 
@@ -91,8 +93,15 @@ func pause(failures int) time.Duration {
 	return min(longPause, firstPause<<min(failures-2, 20))
 }
 
-// launch starts an agent on the attempt's folder and watches it. a.mu is held.
+// launch has an agent take the attempt's folder, one that rests or a new one, and
+// watches it. a.mu is held.
 func (d *Driver) launch(a *attempt) error {
+	a.known.Lock()
+	nice := a.nice
+	a.known.Unlock()
+	if d.wake(a, nice) {
+		return nil
+	}
 	said, err := newWords(a.dir)
 	if err != nil {
 		return err
@@ -102,7 +111,7 @@ func (d *Driver) launch(a *attempt) error {
 		_ = said.Close() // nothing was said
 		return err
 	}
-	p.said = said
+	p.said, p.nice = said, nice
 	d.watch(a, p)
 	return nil
 }
@@ -120,21 +129,49 @@ func (d *Driver) watch(a *attempt, p *process) {
 	if p.said.File == nil {
 		p.said = wordsOf(p.pid)
 	}
-	d.tasks.Go(func() {
-		if p.wait(d.closing) == nil {
-			d.count(a, p)
-			d.gone(a, p)
+	p.at = a
+	d.tasks.Go(func() { d.attend(p) })
+	if p.line != nil {
+		d.tasks.Go(p.hangUp)
+	}
+}
+
+// attend follows a process through its attempts until it is dead.
+func (d *Driver) attend(p *process) {
+	for {
+		err := p.wait(d.closing)
+		through := errors.Is(err, errThrough)
+		if err != nil && !through {
+			return
 		}
-	})
+		a := d.attemptOf(p)
+		if a != nil {
+			d.count(a, p)
+		}
+		if !through {
+			if a != nil {
+				d.gone(a, p)
+			} else {
+				p.said.drop()
+			}
+			return
+		}
+		next := p.again()
+		d.rest(next)
+		a.mu.Lock()
+		a.clean, a.failures = true, 0
+		a.mu.Unlock()
+		p = next
+	}
 }
 
 // count adds up what agents that ended have used. Where it was not known before,
 // only as much as can be news.
 func (d *Driver) count(a *attempt, p *process) {
-	used := p.spent()
+	used, seen := p.spent()
 	a.known.Lock()
 	if a.group == nil {
-		used = min(used, d.opt.Sample*time.Duration(max(1, len(a.cpus))))
+		used = min(used-seen, d.opt.Sample*time.Duration(max(1, len(a.cpus))))
 	}
 	a.known.Unlock()
 	d.spent.Add(int64(used))
@@ -161,8 +198,8 @@ func (d *Driver) gone(a *attempt, p *process) {
 		}
 		if other, err := d.agentAt(a); err == nil && other != nil {
 			d.watch(a, other)
-		} else if attemptdir.Has(a.dir, attemptdir.LockFile) {
-			a.clean = false // the one that it gave way to is dead by now
+		} else if p.counted > 0 || attemptdir.Has(a.dir, attemptdir.LockFile) {
+			a.clean = false // the one that it gave way to is dead by now, or it left before it came
 			d.replace(a, p, fmt.Sprintf("agent %d gave way to one that died", p.pid))
 		}
 		return

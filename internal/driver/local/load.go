@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/local/load"
@@ -28,13 +29,16 @@ func (d *Driver) own() []load.Own {
 	for _, a := range d.attempts {
 		a.known.Lock()
 		if a.agent != nil && a.agent.alive() {
-			o := load.Own{Agent: a.agent.pid, CPUs: a.cpus}
+			o := load.Own{Agent: a.agent.pid, Name: a.id, CPUs: a.cpus}
 			if a.group != nil {
 				o.Used = a.group.used
 			}
 			list = append(list, o)
 		}
 		a.known.Unlock()
+	}
+	for _, p := range d.idle { // they do nothing, and are no strangers
+		list = append(list, load.Own{Agent: p.pid, Used: func() time.Duration { return 0 }})
 	}
 	return list
 }

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
@@ -66,6 +67,7 @@ type Driver struct {
 
 	mu       sync.Mutex
 	attempts map[driver.ID]*attempt
+	idle     []*process // agents without an attempt, the one that was busy last at the end
 	closed   bool
 
 	spent   atomic.Int64  // nanoseconds of CPU time of agents that ended
@@ -175,6 +177,9 @@ func (d *Driver) Close() error {
 	close(d.closing)
 	for _, a := range d.attempts {
 		a.forget()
+	}
+	for _, p := range d.idle {
+		p.signal(syscall.SIGKILL)
 	}
 	d.mu.Unlock()
 	d.meter.Close()

@@ -1,31 +1,43 @@
 package local
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 )
 
-// process is an agent's process, ours or that of a broker before us. It is held
-// by a pidfd, so that a number used again is never taken for it.
+// process is an agent's process at one attempt, ours or that of a broker before
+// us. It is held by a pidfd, so that a number used again is never taken for it.
 type process struct {
 	pid   int
 	fd    *os.File      // pidfd; nil on kernels without
-	since time.Time     // when we got to know it
+	line  *os.File      // see wire.LineVariable; nil: it leaves when it is through
+	since time.Time     // when we got to know it, or gave it the attempt
+	nice  int           // that it has set for itself
 	said  words         // what it says; taken away by whoever sees it die
-	done  chan struct{} // closed once it is dead (and reaped, if it is our child)
+	done  chan struct{} // closed once it is through, or dead (and reaped, if it is our child)
 
-	mu     sync.Mutex
-	status syscall.WaitStatus // valid once done is closed, if known
-	cpu    time.Duration      // that it and what it waited for used
-	known  bool
+	at    *attempt    // nil: it rests. The driver's mu guards it
+	tired *time.Timer // ends its rest
+
+	mu      sync.Mutex
+	struck  bool               // it was signalled, and gets no other attempt
+	status  syscall.WaitStatus // valid once done is closed, if known
+	cpu     time.Duration      // that it and what it waited for used
+	known   bool
+	through bool          // with its attempt; it lives on
+	own     time.Duration // of cpu, that it used itself, where it is through
+	counted time.Duration // used for attempts before
 }
 
 // command is how an agent is called.
@@ -40,16 +52,32 @@ type command struct {
 func (c *command) spawn(dir string, log, null *os.File, now time.Time) (*process, error) {
 	argv := append(c.argv[:len(c.argv):len(c.argv)], dir)
 	fd := -1
-	pid, err := syscall.ForkExec(c.path, argv, &syscall.ProcAttr{
+	attr := &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   c.env,
 		Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true, PidFD: &fd},
-	})
+	}
+	line, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
+		return nil, fmt.Errorf("a line to an agent: %w", err)
+	}
+	ours := os.NewFile(uintptr(line[0]), "line")
+	attr.Env = append(c.env[:len(c.env):len(c.env)], wire.LineVariable+"="+strconv.Itoa(len(attr.Files)))
+	attr.Files = append(attr.Files, uintptr(line[1]))
+	pid, err := syscall.ForkExec(c.path, argv, attr)
+	_ = syscall.Close(line[1])
+	if err != nil {
+		_ = ours.Close() // nothing was said
 		return nil, fmt.Errorf("start %s: %w", c.path, err)
 	}
-	return newProcess(pid, fd, now), nil
+	p := newProcess(pid, fd, now)
+	if p.fd == nil {
+		_ = ours.Close() // its death would not be noticed while it rests
+		return p, nil
+	}
+	p.line = ours
+	return p, nil
 }
 
 func newProcess(pid, fd int, now time.Time) *process {
@@ -68,9 +96,23 @@ func newProcess(pid, fd int, now time.Time) *process {
 // errStillAlive says that waiting ended before the process did.
 var errStillAlive = errors.New("the process is still alive")
 
-// wait returns when the process is dead; errStillAlive if it is forgotten
-// before that. One goroutine calls it, once.
+// errThrough says that the process is through with its attempt and rests.
+var errThrough = errors.New("the process is free")
+
+// wait returns when the process is dead; errThrough if it has no attempt any more,
+// errStillAlive if it is forgotten before that. One goroutine calls it, once.
 func (p *process) wait(forgotten <-chan struct{}) error {
+	if p.line != nil {
+		said, err := p.listen()
+		switch {
+		case errors.Is(err, os.ErrClosed):
+			return errStillAlive
+		case err == nil && p.rests(said):
+			close(p.done)
+			return errThrough
+		}
+		_ = p.line.Close() // it has died, or will
+	}
 	if p.fd == nil {
 		return p.waitByNumber(forgotten)
 	}
@@ -90,8 +132,48 @@ func (p *process) wait(forgotten <-chan struct{}) error {
 	return nil
 }
 
+// hangUp ends listening when the process is dead: something that it started may
+// hold its end of the line. It returns when it is dead or forgotten.
+func (p *process) hangUp() {
+	if raw, err := p.fd.SyscallConn(); err == nil {
+		_ = raw.Read(func(fd uintptr) bool { return readable(int(fd)) }) // an error says that it is forgotten
+	}
+	_ = p.line.SetReadDeadline(time.Unix(1, 0)) // long ago
+}
+
+// listen waits for what an agent says on its line.
+func (p *process) listen() (wire.Through, error) {
+	packet := make([]byte, 80)
+	n, err := p.line.Read(packet)
+	if err != nil {
+		return wire.Through{}, err
+	}
+	return wire.ParseThrough(packet[:n])
+}
+
+// rests notes that the process is through with its attempt; false if it was
+// signalled meanwhile, and dies.
+func (p *process) rests(said wire.Through) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.struck {
+		return false
+	}
+	p.through, p.own, p.cpu = true, said.Own, said.Own+said.Children
+	return true
+}
+
+// again is the same process, at rest.
+func (p *process) again() *process {
+	return &process{pid: p.pid, fd: p.fd, line: p.line, nice: p.nice, said: p.said, since: p.since,
+		done: make(chan struct{}), counted: p.counted + p.cpu}
+}
+
 // forget ends waiting; the process lives on.
 func (p *process) forget() {
+	if p.line != nil {
+		_ = p.line.Close()
+	}
 	if p.fd != nil {
 		_ = p.fd.Close()
 	}
@@ -131,7 +213,7 @@ func (p *process) reap() bool {
 		}
 		p.mu.Lock()
 		p.status, p.known = ws, true
-		p.cpu = time.Duration(used.Utime.Nano() + used.Stime.Nano())
+		p.cpu = max(0, time.Duration(used.Utime.Nano()+used.Stime.Nano())-p.counted)
 		p.mu.Unlock()
 		return true
 	}
@@ -144,11 +226,12 @@ func (p *process) end() (syscall.WaitStatus, bool) {
 	return p.status, p.known
 }
 
-// spent is the CPU time of one that is dead, 0 if that is not known.
-func (p *process) spent() time.Duration {
+// spent is the CPU time that was used for an attempt that is over, 0 if that is
+// not known, and the part of it that is also seen of the process because it lives.
+func (p *process) spent() (all, seen time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.cpu
+	return p.cpu, p.own
 }
 
 func (p *process) alive() bool {
@@ -160,8 +243,15 @@ func (p *process) alive() bool {
 	}
 }
 
-// signal never reaches another process that got the same number.
+// signal never reaches another process that got the same number, nor the same
+// one at another attempt.
 func (p *process) signal(sig syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.through {
+		return
+	}
+	p.struck = true
 	if p.fd == nil {
 		_ = syscall.Kill(p.pid, sig)
 		return
@@ -182,8 +272,8 @@ func readable(fd int) bool {
 	}
 }
 
-// agentOn is the process with this number if it is an agent on this folder:
-// the last word of its command line is the folder.
+// agentOn is the process with this number if it is an agent on this folder: it has
+// the lock's file open.
 func agentOn(dir string, pid int, now time.Time) *process {
 	if pid <= 1 {
 		return nil
@@ -192,11 +282,9 @@ func agentOn(dir string, pid int, now time.Time) *process {
 	if err != nil && !errors.Is(err, unix.ENOSYS) {
 		return nil
 	}
-	line, readErr := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	words := bytes.Split(bytes.TrimSuffix(line, []byte{0}), []byte{0})
-	// Looked at in this order: what is not dead now was not dead when its
-	// command line was read.
-	if readErr != nil || string(words[len(words)-1]) != dir || err == nil && readable(fd) {
+	// Looked at in this order: what is not dead now was not dead when its files
+	// were looked at.
+	if !hasOpen(pid, filepath.Join(dir, attemptdir.LockFile)) || err == nil && readable(fd) {
 		if err == nil {
 			_ = unix.Close(fd)
 		}
@@ -206,4 +294,20 @@ func agentOn(dir string, pid int, now time.Time) *process {
 		fd = -1
 	}
 	return newProcess(pid, fd, now)
+}
+
+// hasOpen says whether a process has a file open.
+func hasOpen(pid int, path string) bool {
+	var want, got unix.Stat_t
+	if unix.Stat(path, &want) != nil {
+		return false
+	}
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	list, _ := os.ReadDir(dir) // none if it is gone
+	for _, e := range list {
+		if unix.Stat(filepath.Join(dir, e.Name()), &got) == nil && got.Ino == want.Ino && got.Dev == want.Dev {
+			return true
+		}
+	}
+	return false
 }

@@ -65,6 +65,22 @@ func (w words) keep(dir string) {
 	_ = f.Close() // as much as could be kept
 }
 
+// any says whether anything was said.
+func (w words) any() bool {
+	if w.File == nil {
+		return false
+	}
+	st, err := w.Stat()
+	return err != nil || st.Size() > 0
+}
+
+// drop forgets what was said.
+func (w words) drop() {
+	if w.File != nil {
+		_ = w.Close() // nothing more is read
+	}
+}
+
 func sameFile(st os.FileInfo, path string) bool {
 	other, err := os.Stat(path)
 	return err == nil && os.SameFile(st, other)

@@ -33,10 +33,18 @@ type Config struct {
 // Own is an attempt of ours. It is no competitor.
 type Own struct {
 	Agent int   // its agent's process
+	Name  any   // tells it from others that the same process served; nil: the process does
 	CPUs  []int // that it was given
 	// Used is the CPU time it has used so far, -1 if only looking at all
 	// processes tells. nil: the same.
 	Used func() time.Duration
+}
+
+func (o *Own) name() any {
+	if o.Name == nil {
+		return o.Agent
+	}
+	return o.Name
 }
 
 // Estimate is what a newcomer would get.
@@ -64,7 +72,7 @@ type Meter struct {
 type view struct {
 	at    time.Time
 	times cpuTimes
-	own   map[int]time.Duration // used so far by those that live, by agent
+	own   map[any]time.Duration // used so far by those that live
 	spent time.Duration         // by those that ended
 	self  time.Duration         // by this process
 }
@@ -159,13 +167,13 @@ func (m *Meter) look(own []Own) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{at: m.cfg.Clock(), times: times, own: make(map[int]time.Duration, len(own)), spent: m.cfg.Spent(), self: selfTime()}
+	v := &view{at: m.cfg.Clock(), times: times, own: make(map[any]time.Duration, len(own)), spent: m.cfg.Spent(), self: selfTime()}
 	for _, o := range own {
 		used := time.Duration(-1)
 		if o.Used != nil {
 			used = o.Used()
 		}
-		v.own[o.Agent] = used
+		v.own[o.name()] = used
 	}
 	return v, nil
 }

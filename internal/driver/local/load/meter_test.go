@@ -212,19 +212,19 @@ func TestShortProcessesCountThoughTheyAreNeverSeen(t *testing.T) {
 func TestWhatOursUsedIsKnownAlsoOfThoseThatEnded(t *testing.T) {
 	m := &Meter{cfg: Config{CPUs: []int{0}}}
 	busy := cpuTimes{map[int]ticks{0: 1, 1: 1}}
-	before := &view{times: busy, own: map[int]time.Duration{1: time.Second, 2: 3 * time.Second}, spent: 10 * time.Second}
+	before := &view{times: busy, own: map[any]time.Duration{1: time.Second, 2: 3 * time.Second}, spent: 10 * time.Second}
 	for _, c := range []struct {
 		after view
 		want  float64
 		known bool
 	}{
-		{view{own: map[int]time.Duration{1: 2 * time.Second, 2: 3 * time.Second}, spent: 10 * time.Second}, 0.5, true},
+		{view{own: map[any]time.Duration{1: 2 * time.Second, 2: 3 * time.Second}, spent: 10 * time.Second}, 0.5, true},
 		// 2 ended after 3.5 s in all; 3 came.
-		{view{own: map[int]time.Duration{1: time.Second, 3: time.Second}, spent: 13500 * time.Millisecond}, 0.75, true},
+		{view{own: map[any]time.Duration{1: time.Second, 3: time.Second}, spent: 13500 * time.Millisecond}, 0.75, true},
 		// One that cannot tell.
-		{view{own: map[int]time.Duration{1: -1, 2: 4 * time.Second}, spent: 10 * time.Second}, 0.5, false},
+		{view{own: map[any]time.Duration{1: -1, 2: 4 * time.Second}, spent: 10 * time.Second}, 0.5, false},
 		// Half of this process's time is on this half of the machine.
-		{view{own: map[int]time.Duration{1: time.Second, 2: 3 * time.Second}, spent: 10 * time.Second, self: 2 * time.Second}, 0.5, true},
+		{view{own: map[any]time.Duration{1: time.Second, 2: 3 * time.Second}, spent: 10 * time.Second, self: 2 * time.Second}, 0.5, true},
 	} {
 		c.after.times = busy
 		if got, known := m.ownBetween(before, &c.after, 2); got != c.want || known != c.known {
