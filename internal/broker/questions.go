@@ -76,7 +76,7 @@ func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
 	}
 	if live == nil {
 		rec, err := b.stored(ctx, ref)
-		if n, e := strconv.ParseInt(ref, 10, 64); e == nil && err == nil && rec.ID != core.JobID(n) {
+		if n, e := strconv.ParseInt(ref, 10, 64); e == nil && (errors.Is(err, store.ErrManyJobs) || err == nil && rec.ID != core.JobID(n)) {
 			err = store.ErrNoJob // a number is a number, not the beginning of a unique id
 		}
 		switch {
