@@ -44,7 +44,7 @@ const (
 	keepAll   = 24 * time.Hour
 	thinTo    = 10 * time.Minute
 	keepThin  = 14 * 24 * time.Hour
-	keepEvery = 15 * time.Second
+	keepEvery = 5 * time.Second
 	thinEvery = time.Hour
 )
 

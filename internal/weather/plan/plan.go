@@ -41,6 +41,7 @@ const (
 	// firstPause is how long who could not be reached is left alone, and it
 	// doubles up to longestPause.
 	firstPause   = 30 * time.Second
+	awayPause    = 15 * time.Second
 	longestPause = time.Hour
 	// enough is after how many failures another pair stands for two sites.
 	enough = 3
@@ -88,6 +89,7 @@ type Probe struct {
 // Result is what came of a probe.
 type Result struct {
 	OK    bool
+	Away  bool    // not even the sensors could be asked: that says nothing of the way
 	Mbps  float64 // the faster of both directions
 	Bytes int64   // that were sent, the more of both directions
 }
@@ -263,12 +265,16 @@ func (p *Plan) Done(now core.Time, way int, r Result) {
 		w.not = w.began.Add(p.config.Every)
 	}
 	p.uses(w, func(l int) {
-		if p.capacity(l) > 0 {
+		if p.capacity(l) > 0 && !r.Away {
 			k := &p.links[l]
 			k.paid = max(k.paid, w.began).Add(p.price(l, float64(max(r.Bytes, 0)+around)))
 		}
 	})
-	if !r.OK {
+	switch {
+	case r.OK:
+	case r.Away:
+		w.not = now.Add(awayPause)
+	default:
 		p.failed(w, way, now)
 	}
 }

@@ -208,6 +208,20 @@ func TestWhoCannotBeReachedIsTriedMoreAndMoreRarely(t *testing.T) {
 	}
 }
 
+func TestWhoIsAwayIsTriedAgainSoon(t *testing.T) {
+	p := New(Config{}, []Host{{"a", "x"}, {"b", "y"}}, 0)
+	tries := 0
+	for now := core.Time(0); now < core.Time(10*time.Minute); now = now.Add(time.Second) {
+		if x, ok := p.Next(now); ok {
+			tries++
+			p.Done(now, x.Way, Result{Away: true})
+		}
+	}
+	if tries != int(10*time.Minute/awayPause) {
+		t.Errorf("%d tries", tries)
+	}
+}
+
 func TestAnotherHostStandsInForASitesRepresentative(t *testing.T) {
 	p := New(Config{}, []Host{{"a1", "x"}, {"b1", "y"}, {"b2", "y"}}, 0)
 	met := map[int]bool{}

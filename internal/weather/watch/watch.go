@@ -41,6 +41,7 @@ type Options struct {
 
 const (
 	usualEvery = 30 * time.Second
+	firstLook  = 5 * time.Second // within which all machines are looked at for the first time
 	lookEvery  = time.Second
 	toListen   = 10 * time.Second
 	toProbe    = 25 * time.Second
@@ -110,7 +111,7 @@ func (w *Watch) Run(ctx context.Context) {
 
 // lookAt looks at a machine again and again; not at all of them at once.
 func (w *Watch) lookAt(ctx context.Context, host int) {
-	wait := time.Duration(float64(w.Every) * math.Mod(float64(host)*0.618, 1))
+	wait := time.Duration(float64(min(w.Every, firstLook)) * math.Mod(float64(host)*0.618, 1))
 	for {
 		select {
 		case <-ctx.Done():
@@ -145,7 +146,7 @@ func (w *Watch) measure(ctx context.Context, p plan.Probe) {
 	turned := w.turned[pair]
 	w.mu.Unlock()
 	way, err := w.probe(ctx, p, turned)
-	if err != nil && ctx.Err() == nil { // perhaps only the other can come
+	if err != nil && ctx.Err() == nil && !errors.Is(err, driver.ErrAway) { // perhaps only the other can come
 		if way, err = w.probe(ctx, p, !turned); err == nil {
 			turned = !turned
 		}
@@ -156,8 +157,9 @@ func (w *Watch) measure(ctx context.Context, p plan.Probe) {
 	w.turned[pair] = turned
 	a, b := &w.Hosts[p.A], &w.Hosts[p.B]
 	if err != nil {
-		w.plan.Done(now, p.Way, plan.Result{})
-		if text := err.Error(); ctx.Err() == nil && w.said[pair] != text {
+		away := errors.Is(err, driver.ErrAway)
+		w.plan.Done(now, p.Way, plan.Result{Away: away})
+		if text := err.Error(); ctx.Err() == nil && !away && w.said[pair] != text {
 			w.said[pair] = text
 			w.Log.Info("the way between two hosts cannot be measured; that is tried more and more rarely", "from", a.Name, "to", b.Name, "error", err)
 		}
