@@ -6,7 +6,7 @@
  * symbols of longer sequences in turn, so loops nest. What was measured is added up
  * where calls become one.
  *
- * Messages of nearly the same length (an eighth) are the same symbol. If a program
+ * Messages of nearly the same length (within an eighth) are the same symbol. If a program
  * keeps doing something new all the same and the sequence becomes too long, less is
  * told apart: first tags and lengths up to a factor of two, then all lengths; and if
  * that does not help the sequence ends there, which the record says. */
@@ -34,10 +34,11 @@ struct element {
     int32_t same, ending;  /* the one before with this hash; the loop before with this last hash */
 };
 
+/* The call is the first of those that are the same to us. */
 struct symbol {
     struct call call;
-    uint64_t hash;
-    int64_t *list;  /* as it is told apart, and as it was the first time */
+    uint64_t kind_hash, hash; /* of those that may be the same; its own */
+    int64_t *list;
 };
 
 static struct element *queue;
@@ -59,14 +60,13 @@ static uint64_t mix(uint64_t h, uint64_t x)
     return h ^ (h >> 29);
 }
 
-/* rounded is a length as it is told apart: to an eighth, or to a factor of two. */
-static int64_t rounded(int64_t bytes)
+/* near reports whether two lengths are not told apart. */
+static bool near(int64_t a, int64_t b, int64_t slack)
 {
+    int64_t low = a < b ? a : b, high = a < b ? b : a;
     if (level >= 2)
-        return bytes > 0;
-    int top = bytes > 0 ? 63 - __builtin_clzll((uint64_t)bytes) : 0;
-    int keep = level == 0 ? 3 : 0;
-    return top <= keep ? bytes : bytes >> (top - keep) << (top - keep);
+        return (low > 0) == (high > 0) || high <= slack;
+    return high - low <= (level == 0 ? high / 8 : high / 2) + slack;
 }
 
 /* varies reports whether a call may be joined with one of another length: in all other
@@ -76,40 +76,46 @@ static bool varies(int kind)
     return kind < BARRIER || kind >= GATHERV;
 }
 
-/* key is the call with everything left out that is not told apart. */
-static struct call key(const struct call *c, int64_t *list)
+/* key is the call without what is not told apart. */
+static struct call key(const struct call *c)
 {
     struct call k = *c;
-    k.list = list;
-    bool lengths = varies(c->kind) && c->kind != WAIT;
-    if (lengths)
-        k.bytes = rounded(c->bytes);
     if (level > 0 && c->kind < BARRIER) {
         k.tag = k.tag == ANYBODY ? ANYBODY : 0;
         k.tag2 = k.tag2 == ANYBODY ? ANYBODY : 0;
     }
-    for (int i = 0; i < c->items; i++)
-        list[i] = lengths ? rounded(c->list[i]) : c->list[i];
     return k;
 }
 
+/* hash_of is equal for calls that may be the same. */
 static uint64_t hash_of(const struct call *k)
 {
     uint64_t h = mix(0, (uint64_t)k->kind << 32 | (uint32_t)k->comm);
     h = mix(h, (uint64_t)(uint32_t)k->peer << 32 | (uint32_t)k->tag);
     h = mix(h, (uint64_t)(uint32_t)k->peer2 << 32 | (uint32_t)k->tag2);
     h = mix(h, (uint64_t)(uint32_t)k->slot << 32 | (uint32_t)k->items);
-    h = mix(h, (uint64_t)k->bytes);
-    for (int i = 0; i < k->items; i++)
+    if (!varies(k->kind))
+        h = mix(h, (uint64_t)k->bytes);
+    for (int i = 0; i < k->items && (k->kind == WAIT || !varies(k->kind)); i++)
         h = mix(h, (uint64_t)k->list[i]);
     return h;
 }
 
+/* In a list little things do not matter. */
+enum { SLACK = 64 };
+
 static bool same_call(const struct call *a, const struct call *b)
 {
-    return a->kind == b->kind && a->comm == b->comm && a->peer == b->peer && a->tag == b->tag && a->peer2 == b->peer2 &&
-           a->tag2 == b->tag2 && a->slot == b->slot && a->items == b->items && a->bytes == b->bytes &&
-           (a->items == 0 || memcmp(a->list, b->list, (size_t)a->items * sizeof *a->list) == 0);
+    if (a->kind != b->kind || a->comm != b->comm || a->peer != b->peer || a->tag != b->tag || a->peer2 != b->peer2 ||
+        a->tag2 != b->tag2 || a->slot != b->slot || a->items != b->items)
+        return false;
+    bool exact = !varies(a->kind) || a->kind == WAIT;
+    if (exact ? a->bytes != b->bytes : !near(a->bytes, b->bytes, 0))
+        return false;
+    for (int i = 0; i < a->items; i++)
+        if (exact ? a->list[i] != b->list[i] : !near(a->list[i], b->list[i], SLACK))
+            return false;
+    return true;
 }
 
 static bool grow_table(void)
@@ -119,7 +125,7 @@ static bool grow_table(void)
     if (!wider)
         return false;
     for (int i = 0; i < known; i++) {
-        int at = (int)(symbols[i].hash & (uint64_t)(size - 1));
+        int at = (int)(symbols[i].kind_hash & (uint64_t)(size - 1));
         while (wider[at])
             at = (at + 1) & (size - 1);
         wider[at] = i + 1;
@@ -133,23 +139,14 @@ static bool grow_table(void)
 /* symbol_of finds or makes the symbol of a call; -1 if there is no room. */
 static int symbol_of(const struct call *c)
 {
-    static int64_t *scratch;
-    static int scratch_room;
-    if (c->items > scratch_room) {
-        int64_t *more = realloc(scratch, (size_t)c->items * sizeof *more);
-        if (!more)
-            return -1;
-        scratch = more;
-        scratch_room = c->items;
-    }
-    struct call k = key(c, scratch);
+    struct call k = key(c);
     uint64_t h = hash_of(&k);
     if (2 * known >= table_size && !grow_table())
         return -1;
     int at = (int)(h & (uint64_t)(table_size - 1));
     for (; table[at]; at = (at + 1) & (table_size - 1)) {
         struct symbol *s = &symbols[table[at] - 1];
-        if (s->hash == h && same_call(&s->call, &k))
+        if (s->kind_hash == h && same_call(&s->call, &k))
             return table[at] - 1;
     }
     if (known == symbol_room) {
@@ -160,16 +157,14 @@ static int symbol_of(const struct call *c)
         symbols = wider;
         symbol_room = more;
     }
-    struct symbol *s = &symbols[known];
-    *s = (struct symbol){k, h, NULL};
+    int64_t *list = NULL;
     if (c->items) {
-        size_t size = (size_t)c->items * sizeof *s->list;
-        if (!(s->list = malloc(2 * size)))
+        if (!(list = malloc((size_t)c->items * sizeof *list)))
             return -1;
-        memcpy(s->list, scratch, size);
-        memcpy(s->list + c->items, c->list, size);
+        memcpy(list, c->list, (size_t)c->items * sizeof *list);
     }
-    s->call.list = s->list;
+    k.list = list;
+    symbols[known] = (struct symbol){k, h, mix(h, (uint64_t)known + 1), list};
     table[at] = known + 1;
     return known++;
 }
@@ -360,10 +355,8 @@ static bool coarser(void)
     memset(heads, 0, sizeof heads);
     memset(loops, 0, sizeof loops);
     bool good = true;
-    for (int i = 0; i < many; i++) {
-        old[i].call.list = old[i].list + old[i].call.items;
+    for (int i = 0; i < many; i++)
         good = good && (to[i] = symbol_of(&old[i].call)) >= 0;
-    }
     for (int i = 0; i < count && good; i++) {
         recode(&list[i], to);
         good = append(list[i]);
@@ -406,7 +399,7 @@ static void write_element(FILE *f, const struct element *e)
     fprintf(f, "call %s %d %d %d %d %d %d %.0f %llu %.9f %.9f %.9f %d", kind_name(c->kind), c->comm, c->peer, c->tag, c->peer2, c->tag2,
             c->slot, mean ? t->bytes / (double)t->times : (double)c->bytes, (unsigned long long)t->times, t->cpu, t->gap, t->inside, c->items);
     for (int i = 0; i < c->items; i++)
-        fprintf(f, " %lld", (long long)c->list[c->items + i]);
+        fprintf(f, " %lld", (long long)c->list[i]);
     fputc('\n', f);
 }
 

@@ -192,21 +192,7 @@ func (j *joined) peers(l *loop) []int {
 // fits reports whether a loop of another rank may belong to one that is in, and notes
 // how many rounds of it a step is.
 func (j *joined) fits(in, l *loop) bool {
-	var a, b int64 // so many in a round of the one are so many in a round of the other
-	switch {
-	case in.talk.sends[l.rank] > 0 && l.talk.recvs[in.rank] > 0:
-		a, b = in.talk.sends[l.rank], l.talk.recvs[in.rank]
-	case in.talk.recvs[l.rank] > 0 && l.talk.sends[in.rank] > 0:
-		a, b = in.talk.recvs[l.rank], l.talk.sends[in.rank]
-	case in.talk.sends[l.rank] > 0 && l.talk.anybody > 0, l.talk.sends[in.rank] > 0 && in.talk.anybody > 0:
-		a, b = 1, 1
-	default:
-		for g, n := range in.talk.joint { // order-free: that all agree is checked later
-			if m := l.talk.joint[g]; m > 0 {
-				a, b = n, m
-			}
-		}
-	}
+	a, b := perRound(in, l)
 	if a == 0 || a > mostSteps || b > mostSteps {
 		return false
 	}
@@ -221,6 +207,29 @@ func (j *joined) fits(in, l *loop) bool {
 	}
 	j.steps[l.rank] = step
 	return true
+}
+
+// perRound is how many of a kind of call there are in a round of one loop, and how many
+// of their counterparts in a round of another; 0 if they have nothing in common.
+// Receives from anybody may be of either.
+func perRound(in, l *loop) (a, b int64) {
+	for g, n := range in.talk.joint { // order-free: that all agree is checked later
+		if m := l.talk.joint[g]; m > 0 {
+			a, b = n, m
+		}
+	}
+	toL, toIn := in.talk.sends[l.rank], l.talk.sends[in.rank]
+	switch fromIn, fromL := l.talk.recvs[in.rank], in.talk.recvs[l.rank]; {
+	case a > 0:
+		return a, b
+	case toL > 0 && fromIn > 0 && l.talk.anybody == 0:
+		return toL, fromIn
+	case toIn > 0 && fromL > 0 && in.talk.anybody == 0:
+		return fromL, toIn
+	case toL > 0 && l.talk.anybody+fromIn > 0, toIn > 0 && in.talk.anybody+fromL > 0:
+		return 1, 1
+	}
+	return 0, 0
 }
 
 // balanced reports whether what is sent in a step is what is received in it, and all
