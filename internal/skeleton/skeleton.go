@@ -52,7 +52,7 @@ func New(p *capture.Pattern, seconds float64) (*Skeleton, error) {
 	}
 	s.Scale = timeOf(s.Programs) / total
 	if s.Scale > 2*want && s.Why == "" {
-		s.Why = fmt.Sprintf("%.0f %% of its time is in calls that no loop repeats", 100*s.Scale)
+		s.Why = fmt.Sprintf("one round of each loop, and what is in none, are %.0f %% of its time", 100*s.Scale)
 	}
 	return s, nil
 }
