@@ -21,6 +21,10 @@ func (p *post) answer(ctx context.Context, s talk.Stream) {
 	if talk.Receive(s, q) != nil {
 		return // withdrawn
 	}
+	if q.Do == talk.Equip && q.Check() == nil {
+		p.equip(s, q)
+		return
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -47,6 +51,9 @@ func (p *post) do(ctx context.Context, q *talk.Request) (*talk.Answer, error) {
 	a := new(talk.Answer)
 	switch q.Do {
 	case talk.Start:
+		if m := q.Attempt.Spec.Checkpoint.Method; m == "" || m == "auto" || m == "sandbox" {
+			p.box.wait(ctx)
+		}
 		q.Attempt.Brought = staging.Kept(p.place.dir)
 		if q.Attempt.Outgoing == wire.OnTheWay {
 			q.Attempt.Outgoing = staging.Outgoing(p.place.dir)

@@ -32,6 +32,7 @@ import (
 type Options struct {
 	Home  string   // folders that are not absolute lie below it
 	Agent []string // command of an agent; nil: this program
+	Bin   string   // folder of our binaries, if a broker brought them
 	Log   *slog.Logger
 	Clock clock.Clock
 }
@@ -48,12 +49,14 @@ func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	bin := ""
 	if self, err := os.Executable(); err == nil {
 		tidyBinaries(self, clock.Real()())
+		bin = broughtTo(self)
 	}
 	home, err := os.UserHomeDir()
 	if err == nil {
-		err = Serve(ctx, standard(), Options{Home: home, Log: log, Clock: clock.Real()})
+		err = Serve(ctx, standard(), Options{Home: home, Bin: bin, Log: log, Clock: clock.Real()})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "godwit outpost:", err)
@@ -87,6 +90,7 @@ type post struct {
 	driver site.Driver
 	survey surveyor
 	files  *staging.Site
+	box    *equipment
 	sensor *sensor.Sensor
 	tasks  sync.WaitGroup
 }
@@ -108,7 +112,7 @@ func Serve(ctx context.Context, conn io.ReadWriteCloser, o Options) error {
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = link.Close() })
 	defer stop()
-	p := &post{Options: o, link: link}
+	p := &post{Options: o, link: link, box: &equipment{dir: o.Bin, over: make(chan struct{})}}
 	first, err := link.Accept()
 	if err != nil {
 		return nil // the broker changed its mind
@@ -184,7 +188,10 @@ func (p *post) open(ctx context.Context, leave func(), w *talk.Welcome) (err err
 	p.driver = d
 	p.files = p.filesAt()
 	p.sensor = p.sensorHere()
-	p.survey = surveyor{settings: &settings, driver: d, place: p.place, host: w.Host, log: p.Log}
+	p.survey = surveyor{settings: &settings, driver: d, place: p.place, host: w.Host, box: p.box, log: p.Log}
+	if !p.hello.Sandbox || p.Bin == "" {
+		p.box.settle() // none comes
+	}
 	return nil
 }
 

@@ -35,10 +35,16 @@ type broker struct {
 // visit starts an outpost and waits for its first word.
 func visit(t *testing.T, home string) *broker {
 	t.Helper()
+	return visitAt(t, home, "")
+}
+
+// visitAt starts one whose binaries are in a folder.
+func visitAt(t *testing.T, home, bin string) *broker {
+	t.Helper()
 	ours, theirs := net.Pipe()
 	b := &broker{t: t, ended: make(chan error, 1)}
 	go func() {
-		b.ended <- Serve(context.Background(), theirs, Options{Home: home, Agent: []string{"/bin/true"}, Clock: clock.Real(),
+		b.ended <- Serve(context.Background(), theirs, Options{Home: home, Bin: bin, Agent: []string{"/bin/true"}, Clock: clock.Real(),
 			Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	}()
 	if _, err := talk.Await(ours, talk.Greeting); err != nil {

@@ -25,6 +25,7 @@ type surveyor struct {
 	driver   site.Driver
 	place    place
 	host     string
+	box      *equipment
 	log      *slog.Logger
 
 	mu    sync.Mutex
@@ -110,6 +111,7 @@ func (s *surveyor) look(ctx context.Context) (*kind, error) {
 		return s.known, nil
 	}
 	k := &kind{methods: []string{"signal", "exit85", "restart"}}
+	s.box.wait(ctx)
 	if ok, why := sandbox.Available(ctx); ok {
 		k.methods = append([]string{"sandbox"}, k.methods...)
 		features, err := sandbox.CPUFeatures(ctx)

@@ -15,11 +15,11 @@ const keepBinaries = 90 * 24 * time.Hour
 // path of ours: DIR/bin/SUM/godwit. That of others is noted by the time of its
 // folder, which ours is given now.
 func tidyBinaries(self string, now time.Time) {
-	folder := filepath.Dir(self)
-	bin := filepath.Dir(folder)
-	if filepath.Base(bin) != "bin" || !isSum(filepath.Base(folder)) {
-		return // it was not brought
+	folder := broughtTo(self)
+	if folder == "" {
+		return
 	}
+	bin := filepath.Dir(folder)
 	_ = os.Chtimes(folder, now, now) // else it is only kept for less long
 	entries, err := os.ReadDir(bin)
 	if err != nil {

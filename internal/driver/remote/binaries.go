@@ -82,13 +82,13 @@ func (b *binaries) find() error {
 	return nil
 }
 
-// names are in the order in which they are brought: the last one says that all
-// are there.
+// names are those of all of them. Without the first there is no outpost, which
+// takes in the other.
 func (b *binaries) names() []string {
 	if b.sandbox == "" {
 		return []string{godwitName}
 	}
-	return []string{sandboxName, godwitName}
+	return []string{godwitName, sandboxName}
 }
 
 func (b *binaries) path(name string) string {
@@ -149,19 +149,17 @@ const (
 // earlier, by ssh.
 const toBring = 30 * time.Minute
 
-// bring brings what is missing.
+// bring brings what an outpost needs to be up; the rest it takes in itself.
 func (d *Driver) bring(sum string, sharing bool) error {
 	ctx, cancel := context.WithTimeout(d.ctx, toBring)
 	defer cancel()
-	for _, name := range d.bin.names() {
-		reused, err := d.bringOne(ctx, reuseScript, sum, name, sharing)
-		if err == nil && !reused {
-			d.log.Info("a binary is brought there", "host", d.opt.SSH, "name", name)
-			_, err = d.bringOne(ctx, bringScript, sum, name, sharing)
-		}
-		if err != nil {
-			return fmt.Errorf("bringing %s: %w", name, err)
-		}
+	reused, err := d.bringOne(ctx, reuseScript, sum, godwitName, sharing)
+	if err == nil && !reused {
+		d.log.Info("our binary is brought there", "host", d.opt.SSH)
+		_, err = d.bringOne(ctx, bringScript, sum, godwitName, sharing)
+	}
+	if err != nil {
+		return fmt.Errorf("bringing %s: %w", godwitName, err)
 	}
 	return nil
 }

@@ -47,6 +47,7 @@ func (d *Driver) keepConnected() {
 		if err == nil {
 			began := d.opt.Clock()
 			d.set(s, nil)
+			s.relays.Go(func() { d.equip(s) })
 			d.log.Info("connected", "host", s.welcome.Host, "dir", s.welcome.Dir, "outpost", s.welcome.PID)
 			err = d.serve(s)
 			if d.opt.Clock.Since(began) > settled {
@@ -232,7 +233,7 @@ func (s *session) hello(d *Driver) error {
 	_ = first.SetDeadline(d.opt.Clock().Add(toGreet))
 	stop := context.AfterFunc(d.ctx, s.broken)
 	defer stop()
-	hello := &talk.Hello{Protocol: talk.Protocol, Owner: d.opt.Owner, Settings: d.opt.Settings}
+	hello := &talk.Hello{Protocol: talk.Protocol, Owner: d.opt.Owner, Settings: d.opt.Settings, Sandbox: d.bin.box() != nil}
 	if err := talk.Send(first, hello); err != nil {
 		return err
 	}

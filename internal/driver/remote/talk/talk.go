@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
@@ -29,6 +30,17 @@ type Hello struct {
 	Protocol int             `json:"protocol"`
 	Owner    string          `json:"owner,omitempty"` // which broker: two may share a folder; "": only one does
 	Settings driver.Settings `json:"settings"`
+	Sandbox  bool            `json:"sandbox,omitempty"` // one is brought if it is not there: see Equip
+}
+
+// Equips is how often the sandbox is sent over one connection until it is given
+// up.
+const Equips = 3
+
+// Binary is a program that is brought.
+type Binary struct {
+	Sum  string `json:"sum"` // sha256, in hex
+	Size int64  `json:"size"`
 }
 
 // Check says what is wrong with a hello.
@@ -83,6 +95,7 @@ const (
 	Take    = "take"  // what another site offers
 	Place   = "place" // results where the user wants them
 	Drop    = "drop"  // results that were placed
+	Equip   = "equip" // with the sandbox, of which what is missing follows, as zstd, when it is known what is there; answered once more then
 	Sense   = "sense" // the machine, or the way to another
 )
 
@@ -97,6 +110,7 @@ type Request struct {
 	Tree    string        `json:"tree,omitempty"`    // bring; offer, of what is kept
 	Offer   *driver.Offer `json:"offer,omitempty"`   // take
 	Place   *driver.Place `json:"place,omitempty"`   // place
+	Binary  *Binary       `json:"binary,omitempty"`  // equip
 
 	Sense *driver.Sensing `json:"sense,omitempty"` // sense
 }
@@ -128,6 +142,10 @@ func (r *Request) Check() error {
 		if p := r.Place; p == nil || p.To == "" || (p.Path == "") == (p.Tree == "") {
 			return errors.New("place without what, or where")
 		}
+	case Equip:
+		if b := r.Binary; b == nil || b.Size <= 0 || len(b.Sum) != 64 || strings.Trim(b.Sum, "0123456789abcdef") != "" {
+			return errors.New("equip without a binary")
+		}
 	case Sense:
 		if r.Sense == nil || r.Sense.Listen != nil && r.Sense.Probe != nil {
 			return errors.New("sense without saying what")
@@ -150,6 +168,7 @@ type Answer struct {
 	Wait   *driver.Wait    `json:"wait,omitempty"`
 	Why    string          `json:"why,omitempty"`
 	File   *driver.File    `json:"file,omitempty"`
+	Have   int64           `json:"have,omitempty"` // bytes of the sandbox that are there
 	Moved  *driver.Moved   `json:"moved,omitempty"`
 	Offer  *driver.Offer   `json:"offer,omitempty"`
 	Placed []driver.Placed `json:"placed,omitempty"`

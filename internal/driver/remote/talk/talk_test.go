@@ -189,6 +189,7 @@ func FuzzRequest(f *testing.F) {
 	add(&Hello{Protocol: Protocol, Owner: "me", Settings: driver.Settings{Cluster: "leeds", Kind: "local"}})
 	add(Failed(driver.ErrAway))
 	add(&Request{Do: Offer, Path: "/data/x"})
+	add(&Request{Do: Equip, Binary: &Binary{Sum: strings.Repeat("0a", 32), Size: 7}})
 	add(&Request{Do: Place, Place: &driver.Place{Tree: "00", To: "/data/"}})
 	add(&Request{Do: Take, Offer: &driver.Offer{Tree: "00", At: gate.Rendezvous{Addresses: []string{"[::1]:7"}, Certificate: "00", Token: "00"}}})
 	add(&Answer{Survey: &driver.Survey{Hosts: []driver.Host{{Name: "a", Procs: 2}}}})
