@@ -145,7 +145,7 @@ func (t *turn) ran(j *job, how history.Outcome) {
 	c := t.b.clusterNamed(j.rec.Cluster)
 	run := history.Run{Job: j.rec.ID, Epoch: j.rec.Epoch, Cluster: j.rec.Cluster, User: j.rec.User, Program: program, Args: args,
 		Procs: max(1, j.spec.Min), Method: j.rec.Method, Outcome: how, Requested: j.requested, Started: j.startedAt, Ended: t.now,
-		Deadline: j.rec.Deadline, Migrated: j.rec.Migrations > 0, Length: j.spec.Estimate.Seconds(), Speed: 1}
+		Deadline: j.rec.Deadline, Migrated: j.rec.Migrations > 0, Length: expected(j.spec), Speed: 1}
 	if c != nil {
 		run.Speed = t.b.eng.World().Cluster(c.id).Speed()
 	}

@@ -212,6 +212,10 @@ func (b *Broker) History(ctx context.Context, program string) ([]PastOf, error) 
 	if err != nil {
 		return nil, err
 	}
+	var list []PastOf
+	if program == "" {
+		list = b.queues(runs)
+	}
 	if u.ID != 0 {
 		others := func(r *history.Run) bool { return r.User != u.Name }
 		runs = slices.DeleteFunc(runs, func(r history.Run) bool { return program != "" && others(&r) })
@@ -222,7 +226,6 @@ func (b *Broker) History(ctx context.Context, program string) ([]PastOf, error) 
 			}
 		}
 	}
-	var list []PastOf
 	at := map[[2]string]int{}
 	for _, r := range runs {
 		k := [2]string{r.Program, r.Cluster}

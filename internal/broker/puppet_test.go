@@ -28,6 +28,7 @@ type puppet struct {
 	grid *grid
 	name string
 	kind string // of its driver
+	own  bool   // it has a queue of its own
 
 	mu       sync.Mutex
 	attempts map[driver.ID]*attempt
@@ -245,7 +246,7 @@ func (g *grid) options() broker.Options {
 	cfg.ScanEvery = time.Second
 	return broker.Options{State: g.t.TempDir(), Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
 		Clusters: []broker.Cluster{
-			{Name: "a", Kind: g.a.kind, Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}},
+			{Name: "a", Kind: g.a.kind, Managed: g.a.own, Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}},
 			{Name: "b", Kind: g.b.kind, Driver: g.b, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}
 }
 

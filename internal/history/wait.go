@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -25,8 +24,41 @@ type Waits struct {
 	n       int
 	sum     float64
 	square  float64
+	held    record
 	ranks   map[question]int // of bounds that were asked for before
 }
+
+// record is how the bound on the 0.9 quantile fared with the last waits: each is
+// compared with what had been said before it was known.
+type record struct {
+	within [100]bool
+	n      int // judged in all
+	good   int // of those in within
+}
+
+func (r *record) judge(within bool) {
+	i := r.n % len(r.within)
+	if r.n >= len(r.within) && r.within[i] {
+		r.good--
+	}
+	r.within[i] = within
+	r.n++
+	if within {
+		r.good++
+	}
+}
+
+// share is the part of the last waits that were within the bound.
+func (r *record) share() float64 {
+	if r.n == 0 {
+		return 0
+	}
+	return float64(r.good) / float64(min(r.n, len(r.within)))
+}
+
+// believed says whether there are enough waits and the last of them were as was to
+// be expected.
+func (w *Waits) believed() bool { return w.n >= enoughInClass && w.held.share() >= heldInClass }
 
 // question is what the rank of a bound depends on.
 type question struct {
@@ -45,23 +77,6 @@ const (
 	mostWaits   = leastWindow << 7
 )
 
-// WaitsOf feeds the attempts that started, by when that became known.
-func WaitsOf(rows []Run) *Waits {
-	order := make([]*Run, 0, len(rows))
-	for i := range rows {
-		if _, started := rows[i].Wait(); started {
-			order = append(order, &rows[i])
-		}
-	}
-	slices.SortStableFunc(order, func(a, b *Run) int { return cmp.Compare(a.Started, b.Started) })
-	w := &Waits{}
-	for _, r := range order {
-		wait, _ := r.Wait()
-		w.Add(wait)
-	}
-	return w
-}
-
 // Add takes the next wait, in seconds.
 func (w *Waits) Add(wait float64) {
 	if math.IsNaN(wait) || wait < 0 {
@@ -71,6 +86,9 @@ func (w *Waits) Add(wait float64) {
 		for size := leastWindow; size <= mostWaits; size *= 2 {
 			w.windows = append(w.windows, window{size: size})
 		}
+	}
+	if bound, known := w.Bound(0.9, 0.95); known {
+		w.held.judge(wait <= bound)
 	}
 	w.n++
 	w.sum += wait

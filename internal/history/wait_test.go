@@ -41,7 +41,7 @@ func TestWaitsAreTakenInTheOrderInWhichTheyBecameKnown(t *testing.T) {
 		{Requested: core.AtSecond(5), Started: core.AtSecond(50)}, {Requested: core.AtSecond(10), Started: core.AtSecond(12)},
 		{Requested: core.AtSecond(20)}, // never started
 	}
-	if w := WaitsOf(rows); !slices.Equal(w.recent, []float64{2, 45}) {
+	if w := ClassedWaitsOf(rows).All(); !slices.Equal(w.recent, []float64{2, 45}) {
 		t.Errorf("waits %v", w.recent)
 	}
 }
@@ -95,8 +95,12 @@ func TestBoundsOfWaitsWhoseQuantileIsKnownHold(t *testing.T) {
 	}
 }
 
-// queued is a job's wait: when it was submitted, how long it waited.
-type queued struct{ at, wait float64 }
+// queued is a job's wait: when it was submitted, how long it waited, and of which
+// class it is.
+type queued struct {
+	at, wait float64
+	class    WaitClass
+}
 
 // traces are the waits of real traces by name, or generated ones where the data
 // are not at hand.
@@ -117,7 +121,7 @@ func traces(t *testing.T) map[string][]queued {
 		for i := range trace.Records {
 			r := &trace.Records[i]
 			if usable, _ := r.Usable(); usable && r.Wait >= 0 {
-				all[name] = append(all[name], queued{r.Submit.Seconds(), r.Wait.Seconds()})
+				all[name] = append(all[name], queued{r.Submit.Seconds(), r.Wait.Seconds(), WaitClassOf(r.Submit, r.RequestedTime.Seconds(), r.Procs())})
 			}
 		}
 	}
@@ -146,7 +150,8 @@ func generated(seed uint64) []queued {
 		if random.IntN(2) == 0 {
 			wait = 5 * random.Float64()
 		}
-		list = append(list, queued{float64(i) * (10 * time.Minute).Seconds(), wait})
+		at := float64(i) * (10 * time.Minute).Seconds()
+		list = append(list, queued{at, wait, WaitClassOf(core.AtSecond(at), 600*random.Float64(), 1+random.IntN(20))})
 	}
 	return list
 }
@@ -159,43 +164,66 @@ type replayed struct {
 	bound, threeSd float64 // sums
 	withinThreeSd  int
 	tighter        int
+	without        float64 // sum of bounds without classes
+	classed        int     // jobs whose class was believed
+	inside         []bool
 }
 
-func replayWaits(list []queued, quantile float64) replayed {
-	var r replayed
+// replayWaits asks for bounds on the wait of each job of a trace.
+func replayWaits(list []queued, quantiles []float64) []replayed {
+	all := make([]replayed, len(quantiles))
 	slices.SortStableFunc(list, func(a, b queued) int { return cmp.Compare(a.at, b.at) })
 	started := slices.Clone(list)
 	slices.SortStableFunc(started, func(a, b queued) int { return cmp.Compare(a.at+a.wait, b.at+b.wait) })
-	w := &Waits{}
-	var inside []bool
+	w := &ClassedWaits{}
 	next := 0
 	for _, q := range list {
 		for ; next < len(started) && started[next].at+started[next].wait <= q.at; next++ {
-			w.Add(started[next].wait)
+			w.Add(started[next].class, started[next].wait)
 		}
-		bound, known := w.Bound(quantile, 0.95)
-		if !known {
-			continue
-		}
-		three := w.Mean() + 3*w.Sd()
-		r.jobs++
-		r.bound += bound
-		r.threeSd += three
-		inside = append(inside, q.wait <= bound)
-		if q.wait <= bound {
-			r.within++
-		}
-		if q.wait <= three {
-			r.withinThreeSd++
-		}
-		if bound < three {
-			r.tighter++
+		for i, quantile := range quantiles {
+			all[i].ask(w, &q, quantile)
 		}
 	}
+	for i, quantile := range quantiles {
+		all[i].stretch(quantile)
+	}
+	return all
+}
+
+func (r *replayed) ask(w *ClassedWaits, q *queued, quantile float64) {
+	bound, known := w.Bound(q.class, quantile, 0.95)
+	if !known {
+		return
+	}
+	coarse := w.All()
+	without, _ := coarse.Bound(quantile, 0.95)
+	three := coarse.Mean() + 3*coarse.Sd()
+	r.jobs++
+	r.bound += bound
+	r.without += without
+	r.threeSd += three
+	r.inside = append(r.inside, q.wait <= bound)
+	if _, why := w.Like(q.class); why != "" {
+		r.classed++
+	}
+	if q.wait <= bound {
+		r.within++
+	}
+	if q.wait <= three {
+		r.withinThreeSd++
+	}
+	if bound < three {
+		r.tighter++
+	}
+}
+
+// stretch counts the stretches of jobs over which the bound held.
+func (r *replayed) stretch(quantile float64) {
 	const window = 1000
-	for at := 0; at+window <= len(inside); at += window / 2 {
+	for at := 0; at+window <= len(r.inside); at += window / 2 {
 		n := 0
-		for _, in := range inside[at : at+window] {
+		for _, in := range r.inside[at : at+window] {
 			if in {
 				n++
 			}
@@ -205,30 +233,73 @@ func replayWaits(list []queued, quantile float64) replayed {
 			r.held++
 		}
 	}
-	return r
 }
 
 // A bound on the 0.9 quantile holds over a stretch of jobs if at least nine of
 // ten waited no longer than they were told.
 func TestBoundsOfRealQueueWaitsHoldAndAreTighterThanThreeDeviations(t *testing.T) {
-	for _, quantile := range []float64{0.5, 0.9} {
-		var all replayed
-		for name, list := range traces(t) {
-			r := replayWaits(list, quantile)
-			t.Logf("%s, %g quantile: %d jobs, %.1f %% within their bound (%.1f %% within mean + 3 sd), held in %d of %d stretches; bounds are %.2f of mean + 3 sd, tighter for %.0f %%",
-				name, quantile, r.jobs, 100*ratio(r.within, r.jobs), 100*ratio(r.withinThreeSd, r.jobs), r.held, r.windows, r.bound/r.threeSd, 100*ratio(r.tighter, r.jobs))
+	quantiles := []float64{0.5, 0.9}
+	all := make([]replayed, len(quantiles))
+	for name, list := range traces(t) {
+		for i, r := range replayWaits(list, quantiles) {
+			quantile := quantiles[i]
+			t.Logf("%s, %g quantile: %d jobs, %.1f %% within their bound (%.1f %% within mean + 3 sd), held in %d of %d stretches; bounds are %.2f of mean + 3 sd, tighter for %.0f %%, %.2f of those without classes, which %.0f %% had",
+				name, quantile, r.jobs, 100*ratio(r.within, r.jobs), 100*ratio(r.withinThreeSd, r.jobs), r.held, r.windows, r.bound/r.threeSd, 100*ratio(r.tighter, r.jobs), r.bound/r.without, 100*ratio(r.classed, r.jobs))
 			if ratio(r.within, r.jobs) < quantile {
 				t.Errorf("%s: only %.1f %% of the jobs are within a bound on the %g quantile", name, 100*ratio(r.within, r.jobs), quantile)
 			}
 			if r.bound >= r.threeSd {
 				t.Errorf("%s: bounds on the %g quantile are %.2f times mean + 3 sd", name, quantile, r.bound/r.threeSd)
 			}
-			all.jobs, all.within, all.windows, all.held = all.jobs+r.jobs, all.within+r.within, all.windows+r.windows, all.held+r.held
+			if quantile == 0.9 && r.bound > r.without {
+				t.Errorf("%s: bounds on the %g quantile are %.2f times those without classes", name, quantile, r.bound/r.without)
+			}
+			a := &all[i]
+			a.jobs, a.within, a.windows, a.held = a.jobs+r.jobs, a.within+r.within, a.windows+r.windows, a.held+r.held
 		}
-		t.Logf("%g quantile, all: %.1f %% of the jobs, %.1f %% of the stretches", quantile, 100*ratio(all.within, all.jobs), 100*ratio(all.held, all.windows))
-		if ratio(all.held, all.windows) < 0.95 {
-			t.Errorf("95 %% bounds on the %g quantile hold in %.1f %% of the stretches", quantile, 100*ratio(all.held, all.windows))
+	}
+	for i, r := range all {
+		t.Logf("%g quantile, all: %.1f %% of the jobs, %.1f %% of the stretches", quantiles[i], 100*ratio(r.within, r.jobs), 100*ratio(r.held, r.windows))
+		if ratio(r.held, r.windows) < 0.95 {
+			t.Errorf("95 %% bounds on the %g quantile hold in %.1f %% of the stretches", quantiles[i], 100*ratio(r.held, r.windows))
 		}
+	}
+}
+
+func TestAQueueIsAskedForWhatIsMostLikeTheJob(t *testing.T) {
+	w := &ClassedWaits{}
+	short, long := WaitClassOf(core.AtSecond(3600), 30, 1), WaitClassOf(core.AtSecond(8*3600), 50000, 100)
+	if like, why := w.Like(short); like.Count() != 0 || why != "" {
+		t.Errorf("of nothing: %v, %q", like, why)
+	}
+	for i := range 300 {
+		w.Add(short, float64(i%10))
+		if i < 50 {
+			w.Add(long, 1000+float64(i))
+		}
+	}
+	if like, why := w.Like(short); like.Count() != 300 || why != short.String() {
+		t.Errorf("%v, %q", like, why)
+	}
+	if bound, known := w.Bound(short, 0.9, 0.95); !known || bound > 9 {
+		t.Errorf("a short job may wait %g s, %v", bound, known)
+	}
+	if like, why := w.Like(long); like.Count() != 350 || why != "" { // there are too few of its own
+		t.Errorf("%v, %q", like, why)
+	}
+	later := short
+	later.Quarter = 3
+	if like, why := w.Like(later); like.Count() != 300 || why != "of up to a minute with one processor" {
+		t.Errorf("%v, %q", like, why)
+	}
+	for i := range 10 { // it changes: the class is not believed until it has learnt that
+		w.Add(short, 500+100*float64(i))
+	}
+	if like, why := w.Like(short); why != "" {
+		t.Errorf("%v, %q", like, why)
+	}
+	if got := long.String(); got != "of more than 8 h with 65 to 512 processors handed over between 06 and 12 h UTC" {
+		t.Error(got)
 	}
 }
 
