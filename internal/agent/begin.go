@@ -141,7 +141,11 @@ func (p *preparation) fromTheBeginning(ctx context.Context) (*started, error) {
 	if err := p.open(s, 0, 0); err != nil {
 		return nil, err
 	}
-	if err := p.setUp(ctx, s); err != nil {
+	err = p.bind(ctx, s)
+	if err == nil {
+		err = p.setUp(ctx, s)
+	}
+	if err != nil {
 		s.pipes.finish()
 		return nil, err
 	}
@@ -211,30 +215,13 @@ func (p *preparation) setUp(ctx context.Context, s *started) error {
 	if line == "" {
 		return nil
 	}
-	method, err := p.around.methods(methodRestart)
-	if err != nil {
-		return lost("setup: %v", err)
-	}
 	program := *s.program
 	program.Argv, program.Restart = []string{"/bin/sh", "-c", line}, nil
-	run, err := method.Start(ctx, &program, "")
-	if err != nil {
-		return lost("setup could not be started: %v", err)
+	r, err := p.toItsEnd(ctx, &program, "setup")
+	if err == nil && r.Code != 0 {
+		err = failed(r.Code, "setup failed: "+howItEnded(r))
 	}
-	select {
-	case <-run.Done():
-	case <-ctx.Done():
-		run.Kill()
-		<-run.Done()
-		return context.Cause(ctx)
-	}
-	switch r := run.Result(); {
-	case r.Lost:
-		return lost("setup was lost: %s", r.Why)
-	case r.Code != 0:
-		return failed(r.Code, "setup failed: "+howItEnded(r))
-	}
-	return nil
+	return err
 }
 
 // pick chooses the checkpoint method.

@@ -42,13 +42,13 @@ func (s *started) abandon() {
 	s.pipes.close()
 }
 
-// begins is told before the first output of the program, or of its setup, from
+// begins is told before the first output of the program, or of what comes before it, from
 // these offsets on.
 func (l *life) begins(out, err int64, again bool) {
 	l.spool.begin(out, err)
 	l.outbox.withdraw()
 	l.outbox.begin(out, err, again)
-	l.outbox.held = l.attempt.Spec.Setup == "" // what the program writes is told after it is told to run
+	l.outbox.held = l.attempt.Spec.Setup+l.attempt.Spec.Build.Command == "" // what the program writes is told after it is told to run
 	if t := l.attempt.Spec.Time; t > 0 && l.limit == nil {
 		l.limit = time.NewTimer(max(t-l.attempt.Elapsed, 0))
 	}

@@ -266,6 +266,10 @@ func (b *Broker) names() []string {
 // need is how many CPU seconds the job takes on the reference host, and how
 // that is known: its user said so, or it ran before.
 func (b *Broker) need(ctx context.Context, spec *jobfile.Job) (predict.Dist, string) {
+	if spec.Estimate > 0 && spec.EstimateBy != "" {
+		return predict.LogNormal(spec.Estimate.Seconds(), spec.EstimateSpread), fmt.Sprintf("%s says it takes %s of CPU time on the reference host",
+			spec.EstimateBy, spec.Estimate.Round(time.Millisecond))
+	}
 	if spec.Estimate > 0 {
 		return predict.LogNormal(spec.Estimate.Seconds(), userSpread), fmt.Sprintf("its user says it takes %s of CPU time", spec.Estimate.Round(time.Millisecond))
 	}

@@ -40,6 +40,7 @@ func Host(ctx context.Context, cache string) (perfmodel.Host, error) {
 
 func better(a, b perfmodel.Host) perfmodel.Host {
 	b.Operations, b.Flops = max(a.Operations, b.Operations), max(a.Flops, b.Flops)
+	b.Speed = max(a.Speed, b.Speed)
 	b.Fault = min(a.Fault, b.Fault)
 	for i, l := range a.Levels {
 		b.Levels[i].Latency = min(l.Latency, b.Levels[i].Latency)

@@ -49,6 +49,11 @@ func rates(ctx context.Context) (perfmodel.Host, error) {
 	s := newScratch()
 	h := perfmodel.Host{Page: float64(os.Getpagesize())}
 	h.Name, _ = os.Hostname() // only a name
+	speed, err := measure(ctx, -1)
+	if err != nil {
+		return h, err
+	}
+	h.Speed = speed
 	whole, err := least(ctx, kind{work: integers}, s)
 	if err != nil {
 		return h, err

@@ -229,4 +229,3 @@ func sizesOf(list []perfmodel.Misses) int {
 	}
 	return len(seen)
 }
-

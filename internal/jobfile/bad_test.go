@@ -98,7 +98,11 @@ var tooEarly = []struct{ text, want string }{
 	{"run: true\npattern: mesh:2x2\nprocs: 6", `job.yaml:2: pattern "mesh:2x2": 4 nodes, as mesh:2x2 has; procs or num_nodes says how many there are`},
 	{"run: true\npattern: ring\nnum_nodes: 3\nprocs: 4", `job.yaml:4: procs "4": as many processors on each of the 3 nodes of pattern ring, such as 3`},
 	{"run: true\npattern: ring\nnum_nodes: 3\nprocs: 3-6", `job.yaml:4: procs "3-6": as many processors on each of the 3 nodes of pattern ring, such as 3`},
-	{"run: true\nbuild: make", "job.yaml:2: build: not supported yet: building for each site comes later; setup runs a line before the program"},
+	{"run: true\nbuild: {dir: src}", "job.yaml:2: build: command is missing: a shell line such as make"},
+	{"run: true\nbuild: {command: make, dir: ../src}", `job.yaml:2: build.dir "../src": a folder within the work folder, such as src`},
+	{"run: true\nbuild: {command: make, needs: [-lm]}", `job.yaml:2: build.needs[0] "-lm": the name of a library, such as fftw3 or m`},
+	{"run: true\nestimate: {model: no.model, size: 5}", `job.yaml:2: estimate "no.model": a model that godwit model fit wrote is needed there`},
+	{"run: true\nestimate: {model: no.model}", `job.yaml:2: estimate.size: the size at which the program is to run; it is missing`},
 	{"run: true\nfile_mounts: {/data: s3://b}", "job.yaml:2: file_mounts: not supported yet: files put elsewhere than in the work folder come later; inputs names files that are sent along"},
 	{"run: true\ncheckpoint: srs", `job.yaml:2: checkpoint "srs": not supported yet, only auto, sandbox, signal, exit85, restart: the library for programs that save themselves comes later`},
 }

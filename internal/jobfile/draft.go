@@ -116,7 +116,7 @@ func (d *draft) texts() error {
 		field string
 		texts []string
 	}{
-		{"argv", d.Argv}, {"workdir", []string{d.Workdir}}, {"setup", []string{d.Setup}}, {"inputs", d.Inputs}, {"outputs", d.Outputs},
+		{"argv", d.Argv}, {"workdir", []string{d.Workdir}}, {"setup", []string{d.Setup}}, {"build", []string{d.Build.Command, d.Build.Dir}}, {"build.outputs", d.Build.Outputs}, {"inputs", d.Inputs}, {"outputs", d.Outputs},
 		{"checkpoint.files", d.Checkpoint.Files}, {"checkpoint.restart", d.Checkpoint.Restart}, {"progress", []string{d.Progress}},
 		{"output", []string{d.Stdout}}, {"error", []string{d.Stderr}}, {"stdin", []string{d.stdin}}, {"pattern", []string{d.talks}},
 	} {

@@ -19,6 +19,7 @@ type Job struct {
 	Name    string            `json:"name,omitempty"`
 	Argv    []string          `json:"argv"`              // `run: line` becomes sh -c line
 	Setup   string            `json:"setup,omitempty"`   // shell line run once before, in the same folder
+	Build   Build             `json:"build,omitzero"`    // before Setup, once for each kind of host
 	Workdir string            `json:"workdir,omitempty"` // absolute on the submitting machine; "": an empty folder
 	Outputs []string          `json:"outputs,omitempty"` // brought back; none named: whatever changed
 	Leave   []FarOutput       `json:"leave,omitempty"`   // left at clusters instead
@@ -28,6 +29,10 @@ type Job struct {
 
 	Deadline time.Duration `json:"deadline,omitempty"` // from submission; 0 if none
 	Estimate time.Duration `json:"estimate,omitempty"` // CPU time at 100 % on the reference host; 0 if unknown
+	// EstimateBy is the model that made the estimate, and EstimateSpread how far it
+	// may be off, as a standard deviation of the logarithm; "": its user did.
+	EstimateBy     string  `json:"estimateBy,omitempty"`
+	EstimateSpread float64 `json:"estimateSpread,omitempty"`
 
 	Min  int       `json:"min"` // processors, summed over hosts
 	Max  int       `json:"max"`
@@ -189,5 +194,5 @@ func (j *Job) Check() error {
 	case j.Begin < 0 || j.Deadline < 0 || j.Estimate < 0 || j.Time < 0 || j.Memory < 0 || j.Processes < 0 || j.Retries < 0:
 		return bad("job", j.Name, "times and numbers that are not negative")
 	}
-	return nil
+	return j.checkBuild()
 }

@@ -12,7 +12,6 @@ import (
 var notYet = map[string]string{
 	"requirements": "choosing hosts by an expression comes later; on names the clusters that will do",
 	"rank":         "ranking clusters by an expression comes later; place chooses how they are ranked",
-	"build":        "building for each site comes later; setup runs a line before the program",
 	"components":   "jobs of several parts come later",
 	"file_mounts":  "files put elsewhere than in the work folder come later; inputs names files that are sent along",
 	"secrets":      "secrets come later; envs has variables",

@@ -84,6 +84,7 @@ func TestTheSchemaHasTheFieldsOfTheParser(t *testing.T) {
 		"resources":  {s.Properties["resources"], slices.Concat(d.resources(), d.cloud(cloudResources))},
 		"retry":      {s.Properties["retry"], d.retry()},
 		"checkpoint": {s.Properties["checkpoint"].OneOf[1], d.checkpoint()},
+		"build":      {s.Properties["build"].OneOf[1], d.build()},
 	} {
 		if diff := cmp.Diff(names(c.fields), slices.Sorted(maps.Keys(c.node.Properties))); diff != "" {
 			t.Errorf("%s:\n%s", what, diff)

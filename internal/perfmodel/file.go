@@ -135,8 +135,8 @@ func (t Term) sound() bool {
 }
 
 func (h Host) check() error {
-	if !(h.Operations > 0) || !sound(h.Operations, h.Flops, h.Fault, h.Page) {
-		return errors.New("host.operations_per_s must be above 0, its other rates not negative")
+	if !(h.Operations > 0) || !(h.Speed > 0) || !sound(h.Operations, h.Speed, h.Flops, h.Fault, h.Page) {
+		return errors.New("host.operations_per_s and host.speed must be above 0, its other rates not negative")
 	}
 	if len(h.Levels) > maxLevels {
 		return fmt.Errorf("host.levels: at most %d", maxLevels)

@@ -9,6 +9,7 @@ type Host struct {
 	Flops      float64 `json:"flops_per_s"`
 	// Levels are its caches, nearest first, and at the end its memory.
 	Levels []Level `json:"levels"`
+	Speed  float64 `json:"speed"`        // relative to the reference host; see package calibrate
 	Fault  float64 `json:"page_fault_s"` // what the first touch of a page costs
 	Page   float64 `json:"page_bytes"`
 }

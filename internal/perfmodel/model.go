@@ -242,4 +242,12 @@ func (m *Model) Predict(n float64, on *Host) (Prediction, error) {
 	return p, nil
 }
 
+// Reference is the CPU time at size n on the reference host, to which estimates
+// of jobs refer: hosts of twice its speed take half of it.
+func (m *Model) Reference(n float64) (Band, error) {
+	p, err := m.Predict(n, nil)
+	s, off := p.Seconds, math.Exp(ninety*elsewhere)
+	return Band{Value: s.Value * m.Host.Speed, Low: s.Low * m.Host.Speed / off, High: s.High * m.Host.Speed * off}, err
+}
+
 func sq(x float64) float64 { return x * x }

@@ -1,0 +1,233 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/binder"
+	"github.com/godwit-hpc/godwit/internal/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+)
+
+// bind has the program built, or brings what was built before of the same sources
+// for the same kind of host.
+func (p *preparation) bind(ctx context.Context, s *started) error {
+	spec := p.attempt.Spec.Build
+	if spec.Command == "" {
+		return nil
+	}
+	dir := filepath.Join(p.folder.work(), spec.Dir)
+	sources, err := binder.ReadSources(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return failed(126, fmt.Sprintf("build: the work folder has no folder %s", spec.Dir))
+	}
+	if err != nil {
+		return lost("build: %v", err)
+	}
+	host, err := binder.Here(ctx, spec.Needs)
+	if missing := new(binder.MissingError); errors.As(err, &missing) {
+		return failed(127, "build: "+missing.Error())
+	}
+	if err != nil {
+		return context.Cause(ctx)
+	}
+	cache := binder.Cache{Dir: p.buildDir()}
+	key := binder.Key(sources, spec.Command, spec.Outputs, host)
+	result, err := cache.Take(ctx, key, func() { p.noteBuild("waits", "another job builds the same", key, host) })
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return lost("build: %v", err)
+	}
+	defer result.Release()
+	now := p.around.clock()
+	if result.Ready {
+		if err := result.Place(dir, now); err != nil {
+			return lost("build: %v", err)
+		}
+		p.noteBuild("not built again", "the same was built before", key, host)
+		return nil
+	}
+	log, err := p.runBuild(ctx, s, dir, host)
+	if err != nil {
+		return err
+	}
+	files, err := made(dir, sources, spec)
+	if err != nil {
+		return err
+	}
+	why := fmt.Sprintf("in %s; %d files are kept for other jobs", p.around.clock().Sub(now).Round(time.Millisecond), len(files))
+	if err := result.Keep(dir, files, log); err != nil {
+		why = "for this job alone: " + err.Error() // it has what it needs
+	}
+	p.noteBuild("built", why, key, host)
+	cache.Tidy(now)
+	return nil
+}
+
+// buildDir is where results are kept: among what the user's programs keep, which
+// on a cluster all its hosts see.
+func (p *preparation) buildDir() string {
+	if dir, err := os.UserCacheDir(); err == nil {
+		return filepath.Join(dir, "godwit", "builds")
+	}
+	return filepath.Join(filepath.Dir(p.folder.dir), ".builds")
+}
+
+func (p *preparation) noteBuild(choice, why, key string, h binder.Host) {
+	p.tell(func(l *life) {
+		l.note("build", choice, why, map[string]any{"key": key, "arch": h.Arch, "march": h.March, "tools": h.Tools, "libraries": h.Libraries})
+	})
+}
+
+// runBuild runs the command to its end. What it writes goes to the job's log, and
+// comes back.
+func (p *preparation) runBuild(ctx context.Context, s *started, dir string, h binder.Host) ([]byte, error) {
+	out, err := copyPipe(s.pipes.w[1])
+	if err != nil {
+		return nil, lost("build: %v", err)
+	}
+	program := *s.program
+	program.Argv, program.Restart = []string{"/bin/sh", "-c", p.attempt.Spec.Build.Command}, nil
+	program.Env = slices.Concat(program.Env, []string{"GODWIT_ARCH=" + h.Arch, "GODWIT_MARCH=" + h.March, "PWD=" + dir})
+	program.Dir, program.Stdout, program.Stderr = dir, out.w, out.w
+	r, err := p.toItsEnd(ctx, &program, "build")
+	log := out.close(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	if r.Code != 0 {
+		return nil, failed(r.Code, "build failed: "+howItEnded(r)+lastLines(log, 5))
+	}
+	return log, nil
+}
+
+// toItsEnd runs something that comes before the program.
+func (p *preparation) toItsEnd(ctx context.Context, program *checkpoint.Program, what string) (checkpoint.Result, error) {
+	method, err := p.around.methods(methodRestart)
+	if err != nil {
+		return checkpoint.Result{}, lost("%s: %v", what, err)
+	}
+	run, err := method.Start(ctx, program, "")
+	if err != nil {
+		return checkpoint.Result{}, lost("%s could not be started: %v", what, err)
+	}
+	select {
+	case <-run.Done():
+	case <-ctx.Done():
+		run.Kill()
+		<-run.Done()
+		return checkpoint.Result{}, context.Cause(ctx)
+	}
+	r := run.Result()
+	if r.Lost {
+		return r, lost("%s was lost: %s", what, r.Why)
+	}
+	return r, nil
+}
+
+// made are the files to keep: those named, or whatever changed.
+func made(dir string, before binder.Sources, spec jobfile.Build) ([]string, error) {
+	after, err := binder.ReadSources(dir)
+	if err != nil {
+		return nil, lost("build: %v", err)
+	}
+	if len(spec.Outputs) == 0 {
+		return before.Changed(after), nil
+	}
+	var files []string
+	for _, want := range spec.Outputs {
+		found := false
+		for path := range after { // order-free: sorted below
+			if named(want, path) {
+				files, found = append(files, path), true
+			}
+		}
+		if !found {
+			return nil, failed(126, fmt.Sprintf("build left no %s", want))
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}
+
+// named says whether a pattern names a file, or a folder that it is in.
+func named(pattern, path string) bool {
+	for at := path; at != "."; at = filepath.Dir(at) {
+		if ok, err := filepath.Match(pattern, at); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// lastLines are the end of what was written, for one line of text.
+func lastLines(log []byte, n int) string {
+	lines := bytes.Split(bytes.TrimSpace(log), []byte("\n"))
+	lines = lines[max(0, len(lines)-n):]
+	if text := strings.ToValidUTF8(string(bytes.Join(lines, []byte(" | "))), "?"); text != "" {
+		return ": " + text
+	}
+	return ""
+}
+
+// copied is a pipe whose content goes to a file and is kept, up to a limit.
+type copied struct {
+	w, r *os.File
+	kept bytes.Buffer
+	over chan struct{}
+}
+
+const mostLog = 1 << 20
+
+func copyPipe(to io.Writer) (*copied, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	c := &copied{w: w, r: r, over: make(chan struct{})}
+	go c.copy(to)
+	return c, nil
+}
+
+func (c *copied) copy(to io.Writer) {
+	defer close(c.over)
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := c.r.Read(buf)
+		if over := c.kept.Len() + n - mostLog; over > 0 {
+			c.kept.Next(min(over, c.kept.Len()))
+		}
+		c.kept.Write(buf[:n])
+		if _, e := to.Write(buf[:n]); err != nil || e != nil {
+			return
+		}
+	}
+}
+
+// close ends it and says what was written. Nobody writes any more: what ran has
+// ended with all its processes. Who must go does not wait until there is room for
+// the rest; the copying ends when the pipe that it writes to is closed.
+func (c *copied) close(ctx context.Context) []byte {
+	_ = c.w.Close() // the reader sees the end
+	select {
+	case <-c.over:
+	case <-ctx.Done():
+		_ = c.r.Close()
+		return nil
+	}
+	_ = c.r.Close()
+	return c.kept.Bytes()
+}
