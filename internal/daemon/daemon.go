@@ -66,6 +66,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	for i := range cfg.Clusters { // who wants more processors than CPUs means it
+		if c := &cfg.Clusters[i]; c.Here() && c.Slots <= len(c.CPUs) {
+			c.Slots = local.Processors(c.Slots)
+		}
+	}
 	st, err := sqlite.Open(ctx, filepath.Join(o.State, "godwit.db"))
 	if errors.Is(err, store.ErrLocked) {
 		return ErrRunning

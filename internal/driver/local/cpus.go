@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/cgroup"
 	"github.com/godwit-hpc/godwit/internal/core"
 )
 
@@ -23,6 +24,10 @@ func UsableCPUs() ([]int, error) {
 	}
 	return cpus, nil
 }
+
+// Processors is how many processors n CPUs are where this process is: fewer under
+// a quota that leaves no time for all of them.
+func Processors(n int) int { return cgroup.Processors(n, cgroup.Bounds()) }
 
 // cpusFor are the CPUs that stand for some of the cluster's processors: with as
 // many processors as CPUs each its own; with more, all of them for everybody,

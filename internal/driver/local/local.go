@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/cgroup"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
@@ -62,6 +63,7 @@ type Driver struct {
 	owner groups
 	meter *load.Meter
 	notes []string
+	loose bool // fewer processors than CPUs because of a quota: the kernel chooses which
 
 	folders *attemptdir.Folders
 
@@ -97,7 +99,7 @@ func New(o Options) (*Driver, error) {
 	}
 	d.owner, d.notes = newGroups(&d.opt)
 	d.meter = load.NewMeter(load.Config{CPUs: d.opt.CPUs, Nice: d.opt.Nice, Quota: d.opt.Quota, Every: d.opt.Sample,
-		Own: d.own, Spent: func() time.Duration { return time.Duration(d.spent.Load()) }, Clock: d.clock})
+		Own: d.own, Spent: func() time.Duration { return time.Duration(d.spent.Load()) }, Bounds: cgroup.Bounds, Clock: d.clock})
 	if err := d.takeOver(); err != nil {
 		_ = d.Close()
 		return nil, err
@@ -136,8 +138,9 @@ func (d *Driver) complete() error {
 		return errors.New("no CPUs")
 	}
 	if o.Slots == 0 {
-		o.Slots = len(o.CPUs)
+		o.Slots = Processors(len(o.CPUs))
 	}
+	d.loose = o.Slots < len(o.CPUs) && Processors(len(o.CPUs)) < len(o.CPUs)
 	if o.Quota <= 0 || o.Quota > 1 {
 		o.Quota = 1
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -72,6 +73,9 @@ func (d *Driver) furnish(a *attempt, w *wire.Attempt) error {
 	var err error
 	if whole.CPUs, err = cpusFor(w.Held, d.opt.Slots, d.opt.CPUs); err != nil {
 		return err
+	}
+	if d.loose {
+		whole.CPUs = slices.Clone(d.opt.CPUs)
 	}
 	if whole.Nice == 0 {
 		whole.Nice = d.opt.Nice

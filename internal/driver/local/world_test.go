@@ -34,6 +34,8 @@ func TestMain(m *testing.M) {
 			os.Exit(drivertest.Agent(os.Args[2]))
 		case "real-agent":
 			os.Exit(agent.Main(os.Args[2]))
+		case "survey":
+			os.Exit(survey(os.Args[2]))
 		}
 	}
 	goleak.VerifyTestMain(m)

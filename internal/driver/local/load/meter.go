@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/godwit-hpc/godwit/internal/cgroup"
 	"github.com/godwit-hpc/godwit/internal/clock"
 )
 
@@ -27,7 +28,10 @@ type Config struct {
 	Every time.Duration        // how often
 	Own   func() []Own         // what runs here for us
 	Spent func() time.Duration // CPU time of all of ours that have ended
-	Clock clock.Clock
+	// Bounds are the quotas that we live under, with what was used of them so far;
+	// nil: there are none.
+	Bounds func() []cgroup.Bound
+	Clock  clock.Clock
 }
 
 // Own is an attempt of ours. It is no competitor.
@@ -70,11 +74,12 @@ type Meter struct {
 
 // view is one look at the sums.
 type view struct {
-	at    time.Time
-	times cpuTimes
-	own   map[any]time.Duration // used so far by those that live
-	spent time.Duration         // by those that ended
-	self  time.Duration         // by this process
+	at     time.Time
+	times  cpuTimes
+	own    map[any]time.Duration // used so far by those that live
+	spent  time.Duration         // by those that ended
+	self   time.Duration         // by this process
+	bounds []cgroup.Bound
 }
 
 // estimate is what one look gave.
@@ -143,21 +148,28 @@ func (m *Meter) sample() error {
 	before := m.last
 	m.last = v
 	var busy map[int]float64
-	ownUse, whole := 0.0, false
+	ownUse, whole, bounds := 0.0, false, v.boundsSince(nil, 0)
 	if before != nil {
 		seconds := v.at.Sub(before.at).Seconds()
 		busy = v.times.since(before.times, seconds)
 		ownUse, whole = m.ownBetween(before, v, seconds)
+		bounds = v.boundsSince(before, seconds)
 	}
-	if !m.quiet(busy, ownUse) {
-		if err := m.lookAround(v.at, busy, ownUse, own); err != nil {
+	tasks := []task(nil)
+	if !m.quiet(busy, ownUse) || exhausted(bounds) {
+		if err := m.lookAround(v.at, busy, ownUse, own, bounds); err != nil {
 			return err
 		}
+		tasks = m.census.result.tasks
 		if !whole {
 			ownUse += m.census.result.own
 		}
 	}
-	m.note(m.judge(busy, ownUse, own))
+	e := m.judge(busy, ownUse, own)
+	for _, b := range bounds {
+		e = b.judge(e, ownUse, tasks)
+	}
+	m.note(e)
 	return nil
 }
 
@@ -168,6 +180,9 @@ func (m *Meter) look(own []Own) (*view, error) {
 		return nil, err
 	}
 	v := &view{at: m.cfg.Clock(), times: times, own: make(map[any]time.Duration, len(own)), spent: m.cfg.Spent(), self: selfTime()}
+	if m.cfg.Bounds != nil {
+		v.bounds = m.cfg.Bounds()
+	}
 	for _, o := range own {
 		used := time.Duration(-1)
 		if o.Used != nil {
@@ -226,13 +241,15 @@ func (m *Meter) mayLookAtAll(now time.Time, unknown float64) bool {
 }
 
 // lookAround finds out who uses the CPUs.
-func (m *Meter) lookAround(now time.Time, busy map[int]float64, own float64, owns []Own) error {
+func (m *Meter) lookAround(now time.Time, busy map[int]float64, own float64, owns []Own, bounds []bound) error {
 	roots := make(map[int]bool, len(owns))
 	for _, o := range owns {
 		roots[o.Agent] = true
 	}
 	unknown := m.others(busy, own) - foundOn(m.census.result.tasks, m.cfg.CPUs, true)
-	return m.census.look(now, roots, m.mayLookAtAll(now, unknown), func(cpu int) bool { return busy[cpu] > 0.95 })
+	return m.census.look(now, roots, m.mayLookAtAll(now, unknown), func(cpu int, path []node) bool {
+		return busy[cpu] > 0.95 || slices.ContainsFunc(bounds, func(b bound) bool { return b.exhausted() && b.holds(path) })
+	})
 }
 
 // others is how many CPUs' worth others use.

@@ -279,7 +279,7 @@ func BenchmarkSample(b *testing.B) {
 	b.Run("all", func(b *testing.B) {
 		var c census
 		for b.Loop() {
-			if err := c.look(time.Now(), nil, true, func(int) bool { return false }); err != nil {
+			if err := c.look(time.Now(), nil, true, func(int, []node) bool { return false }); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -288,7 +288,7 @@ func BenchmarkSample(b *testing.B) {
 	b.Run("busy", func(b *testing.B) {
 		var c census
 		for b.Loop() {
-			if err := c.look(time.Now(), nil, false, func(int) bool { return false }); err != nil {
+			if err := c.look(time.Now(), nil, false, func(int, []node) bool { return false }); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -53,8 +53,8 @@ type scan struct {
 
 // look brings the census up to date. roots are our own agents: they and what is
 // below them are no competitors. all says that everybody is to be looked at.
-// saturated says that a CPU is never idle.
-func (c *census) look(now time.Time, roots map[int]bool, all bool, saturated func(cpu int) bool) error {
+// saturated says that a CPU, or the time of a group, leaves nothing over.
+func (c *census) look(now time.Time, roots map[int]bool, all bool, saturated func(cpu int, path []node) bool) error {
 	table, err := ptable.Open()
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (c *census) own(roots map[int]bool) {
 }
 
 // judge finds out who wants CPU time, among those that were just looked at.
-func (c *census) judge(saturated func(cpu int) bool) scan {
+func (c *census) judge(saturated func(cpu int, path []node) bool) scan {
 	var s scan
 	var busy []*resident
 	for _, r := range c.known {
@@ -179,7 +179,7 @@ func (c *census) judge(saturated func(cpu int) bool) scan {
 		}
 		path := g.of(r.Pid)
 		for _, t := range r.busyThreads() {
-			s.tasks = append(s.tasks, task{path: path, weight: niceWeight(t.Nice), want: wanted(t, saturated(t.CPU)),
+			s.tasks = append(s.tasks, task{path: path, weight: niceWeight(t.Nice), want: wanted(t, saturated(t.CPU, path)),
 				used: max(0, t.use), at: t.CPU, may: affinity(t.Pid), ours: r.ours})
 		}
 	}
