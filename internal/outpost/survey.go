@@ -67,7 +67,7 @@ func (s *surveyor) here(k *kind) ([]driver.Host, error) {
 	}
 	procs := s.settings.Slots
 	if procs == 0 {
-		procs = len(cpus)
+		procs = local.Processors(len(cpus))
 	}
 	return []driver.Host{{Name: s.host, Procs: procs, Free: procs, Memory: memory(), Speed: k.speed}}, nil
 }
