@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/experiment/skeletons"
+	"github.com/godwit-hpc/godwit/internal/lab/managers"
+)
+
+func (a *app) skeletonsCommand() *cobra.Command {
+	e := skeletons.Experiment{Say: a.say, Now: a.now}
+	var out string
+	cmd := &cobra.Command{
+		Use:   "skeletons",
+		Short: "Is a program slow where its skeleton is slow? Both on four hosts of a lab, in many states of the network",
+		Long: `Makes a lab of four hosts (as root), captures the programs of examples/apps there,
+and runs each program and its skeleton in the same states of the network, one after
+the other. Writes skeletons.md: how well the times go together, and how far the
+predictions are off. About five minutes a program.`,
+		Example: `  godwit experiment skeletons
+  godwit experiment skeletons --only cg,is --states 10 --out /tmp/report`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.skeletons(cmd.Context(), e, out) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&e.Apps, "apps", "examples/apps/build", "the programs are in `DIR`")
+	flags.StringSliceVar(&e.Only, "only", nil, "these programs only: `NAMES` of bt, cg, is, lu, mg")
+	e.States, e.Part = 30, 0.25
+	flags.Var(whole(&e.States, 2, 10000), "states", "states of the network")
+	flags.Var(number(&e.Part, 0.001, 1), "part", "of a program's time that its skeleton is to take")
+	flags.Uint64Var(&e.Seed, "seed", 1, "what the states are drawn from: `N`")
+	flags.StringVar(&e.Lab, "lab", "skeletons", "the `NAME` of the lab")
+	flags.StringVar(&out, "out", "docs/experiments", "write the report into `DIR`")
+	return cmd
+}
+
+func (a *app) skeletons(ctx context.Context, e skeletons.Experiment, out string) error {
+	if err := needLab(); err != nil {
+		return err
+	}
+	managers.Register()
+	start := a.now()
+	r, err := e.Run(ctx)
+	if err != nil {
+		return err
+	}
+	path, err := r.Write(out)
+	if err != nil {
+		return err
+	}
+	for i := range r.Programs {
+		m := &r.Programs[i]
+		if _, err := fmt.Fprintf(a.stdout, "%s: r %.3f over %d states\n", m.Name, m.R(), len(m.Program)); err != nil {
+			return err
+		}
+	}
+	a.say(fmt.Sprintf("written: %s after %v", path, a.now.Since(start).Round(time.Second)))
+	return nil
+}

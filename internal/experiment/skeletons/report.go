@@ -1,0 +1,105 @@
+package skeletons
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
+	"github.com/godwit-hpc/godwit/internal/outfile"
+	"github.com/godwit-hpc/godwit/internal/plot"
+)
+
+// Correlation is how well one goes with the other: 1 if one is the other times
+// something plus something.
+func Correlation(x, y []float64) float64 {
+	n := float64(len(x))
+	var mx, my float64
+	for i := range x {
+		mx += x[i] / n
+		my += y[i] / n
+	}
+	var xx, yy, xy float64
+	for i := range x {
+		xx += (x[i] - mx) * (x[i] - mx)
+		yy += (y[i] - my) * (y[i] - my)
+		xy += (x[i] - mx) * (y[i] - my)
+	}
+	if xx == 0 || yy == 0 {
+		return math.NaN()
+	}
+	return xy / math.Sqrt(xx*yy)
+}
+
+// R is the correlation of the program's and its skeleton's times.
+func (m *Measured) R() float64 { return Correlation(m.Skeleton, m.Program) }
+
+// Errors are how far the predictions were off, in parts of what came.
+func (m *Measured) Errors() []float64 {
+	list := make([]float64, len(m.Program))
+	for i := range list {
+		list[i] = math.Abs(m.Skeleton[i]/m.Scale/m.Program[i] - 1)
+	}
+	return list
+}
+
+// Write writes the report into a folder and returns its path.
+func (r *Result) Write(dir string) (string, error) {
+	figure := filepath.Join(dir, "skeletons", "skeletons.svg")
+	if err := os.MkdirAll(filepath.Dir(figure), 0o755); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "skeletons.md")
+	return path, errors.Join(r.figure().SaveSVG(figure), outfile.WriteAll(path, []byte(r.markdown())))
+}
+
+func (r *Result) figure() plot.Figure {
+	var charts []plot.Chart
+	for i := range r.Programs {
+		m := &r.Programs[i]
+		most := 0.0
+		for _, x := range m.Skeleton {
+			most = max(most, x)
+		}
+		charts = append(charts, plot.Chart{Title: fmt.Sprintf("%s, r = %.3f", m.Name, m.R()), XLabel: "skeleton, s", YLabel: "program, s",
+			Series: []plot.Series{plot.NewScatter("a state of the network", m.Skeleton, m.Program),
+				plot.NewLine("prediction", []float64{0, most}, []float64{0, most / m.Scale})}})
+	}
+	cols := min(len(charts), 3)
+	return plot.Grid((len(charts)+cols-1)/cols, cols, charts...)
+}
+
+func (r *Result) markdown() string {
+	var b strings.Builder
+	states := 0
+	if len(r.Programs) > 0 {
+		states = len(r.Programs[0].Program)
+	}
+	fmt.Fprintf(&b, `# Skeletons: is the program slow where its skeleton is slow?
+
+A skeleton ([how it is made](../guides/capture.md)) is worth running only if its time says how long
+the program will take. Four hosts of a lab, each with 0.3 of a processor; between any two of them
+%g Mbit/s, of which others leave a half, a third, … a tenth: drawn for each pair, %d states, the
+same for all programs. Each program is captured once, where nobody else uses the network; then, in
+every state, its skeleton runs (%.0f %% of the program's time was asked for) and after it the program.
+
+`, whole, states, 100*r.Part)
+	b.WriteString("| program | alone | skeleton's part | program, all states | r | prediction off by, median | worst |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	for i := range r.Programs {
+		m := &r.Programs[i]
+		low, high, worst := math.Inf(1), 0.0, 0.0
+		for j, x := range m.Program {
+			low, high, worst = min(low, x), max(high, x), max(worst, m.Errors()[j])
+		}
+		fmt.Fprintf(&b, "| %s %s | %.2f s | %.1f %% | %.2f to %.2f s | **%.3f** | %.0f %% | %.0f %% |\n", m.Name, strings.Join(m.Args, " "), m.Alone, 100*m.Scale,
+			low, high, m.R(), 100*measured.Median(m.Errors()), 100*worst)
+	}
+	fmt.Fprintf(&b, "\n![a point for each state of the network](skeletons/skeletons.svg)\n\n")
+	fmt.Fprintf(&b, "The prediction is the skeleton's time divided by its part of the program's time, without any fit. "+
+		"Asked for is r above 0.95.\n\nMade again with `godwit experiment skeletons`, as root. %s, %d processors, %s; load before %s, after %s.\n",
+		r.Machine.Model, r.Machine.CPUs, r.Machine.Kernel, r.Machine.LoadBefore, r.Machine.LoadAfter)
+	return b.String()
+}

@@ -1,0 +1,251 @@
+// Package skeletons asks whether a skeleton takes long where its program takes long:
+// both run, one after the other, on four hosts of a lab in many states of the network.
+// The programs are those of examples/apps; capture and skeletons are the commands that
+// users have. It must not know how these work.
+package skeletons
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
+	"github.com/godwit-hpc/godwit/internal/lab"
+	"github.com/godwit-hpc/godwit/internal/mpirun"
+)
+
+// Program is one with its arguments. It must take about a second or more where
+// nothing disturbs it.
+type Program struct {
+	Name string
+	Args []string
+}
+
+// Programs are those of the experiment: about a second each at 100 Mbit/s.
+func Programs() []Program {
+	return []Program{
+		{"bt", []string{"32", "40"}},
+		{"cg", []string{"8000", "6"}},
+		{"is", []string{"524288", "10"}},
+		{"lu", []string{"32", "20"}},
+		{"mg", []string{"32", "20"}},
+	}
+}
+
+// Experiment is what is done.
+type Experiment struct {
+	Apps   string // the folder with the programs
+	Only   []string
+	States int
+	Part   float64 // of a program's time that its skeleton is to take
+	Seed   uint64
+	Lab    string // its name
+	Say    func(string)
+	Now    clock.Clock
+}
+
+// Result is what was measured.
+type Result struct {
+	Machine  measured.Machine
+	Part     float64
+	Programs []Measured
+}
+
+// Measured is one program: what it and its skeleton took in each state.
+type Measured struct {
+	Name     string
+	Args     []string
+	Alone    float64 // where nothing disturbs it, when it was captured
+	Scale    float64
+	Slowest  []float64 // Mbit/s of the slowest way between two hosts
+	Program  []float64
+	Skeleton []float64
+}
+
+const (
+	user  = "alice"
+	whole = 100.0 // Mbit/s of a way that nobody else uses
+	hosts = 4
+)
+
+// Run does the experiment.
+func (e Experiment) Run(ctx context.Context) (*Result, error) {
+	r := &Result{Machine: measured.ThisMachine(e.Now), Part: e.Part}
+	plan := &lab.Plan{Name: e.Lab, Users: []string{user}, Head: lab.HostPlan{CPUs: 0.5}, Clusters: []lab.ClusterPlan{
+		{Name: "h", Manager: lab.None, Hosts: hosts, Cores: 1, Host: lab.HostPlan{CPUs: 0.3}}}}
+	l, err := lab.Up(ctx, plan, lab.Options{Say: e.Say})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = lab.Down(context.WithoutCancel(ctx), l.Name) }() // the next one of that name removes the rest
+	b := &bed{lab: l}
+	if err := b.furnish(e); err != nil {
+		return nil, err
+	}
+	for _, p := range Programs() {
+		if len(e.Only) > 0 && !slices.Contains(e.Only, p.Name) {
+			continue
+		}
+		m, err := b.measure(ctx, e, p)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Name, err)
+		}
+		r.Programs = append(r.Programs, *m)
+	}
+	r.Machine.LoadAfter = measured.LoadAverage()
+	return r, nil
+}
+
+// bed is the lab with what runs on it.
+type bed struct {
+	lab   *lab.Lab
+	names []string
+	yield string
+	self  string
+}
+
+// furnish brings the programs to the user's home, which all hosts see.
+func (b *bed) furnish(e Experiment) error {
+	for _, h := range b.lab.Clusters[0].Hosts {
+		b.names = append(b.names, h.Name)
+	}
+	u, err := b.lab.User(user)
+	if err != nil {
+		return err
+	}
+	b.self, err = os.Executable()
+	if err != nil {
+		return err
+	}
+	bring := func(from, name string) error {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			return fmt.Errorf("%w (make examples)", err)
+		}
+		return os.WriteFile(filepath.Join(u.Home, name), data, 0o755) //nolint:gosec // a program of that user
+	}
+	err = bring(b.self, "godwit")
+	for _, p := range Programs() {
+		err = errors.Join(err, bring(filepath.Join(e.Apps, p.Name), p.Name))
+	}
+	if lib := mpirun.Yield(); lib != "" {
+		b.yield = filepath.Join(u.Home, "yield.so")
+		err = errors.Join(err, bring(lib, "yield.so"))
+	}
+	return err
+}
+
+// measure captures a program alone and runs it and its skeleton in all states, the
+// same for all programs.
+func (b *bed) measure(ctx context.Context, e Experiment, p Program) (*Measured, error) {
+	r := rand.New(rand.NewPCG(e.Seed, 2))
+	if _, err := b.state(ctx, func() float64 { return whole }); err != nil {
+		return nil, err
+	}
+	m := &Measured{Name: p.Name, Args: p.Args}
+	argv := slices.Concat([]string{"./godwit", "capture", "--draw=", "--file", p.Name + ".pattern", "-o", "json", "--"}, b.launch(), []string{"./" + p.Name}, p.Args)
+	out, err := b.as(ctx, argv...)
+	if err != nil {
+		return nil, err
+	}
+	var captured struct {
+		Seconds float64 `json:"seconds"`
+	}
+	if err := json.Unmarshal([]byte(out), &captured); err != nil {
+		return nil, fmt.Errorf("what capture says: %w: %s", err, out)
+	}
+	m.Alone = captured.Seconds
+	for i := range e.States {
+		slowest, err := b.state(ctx, func() float64 { return whole / float64(1+r.IntN(10)) })
+		if err != nil {
+			return nil, err
+		}
+		short, scale, err := b.skeleton(ctx, p, e.Part*m.Alone)
+		if err != nil {
+			return nil, err
+		}
+		long, err := b.program(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		m.Slowest, m.Skeleton, m.Program, m.Scale = append(m.Slowest, slowest), append(m.Skeleton, short), append(m.Program, long), scale
+		e.Say(fmt.Sprintf("%s, state %d of %d: slowest way %.0f Mbit/s, program %.2f s, skeleton %.2f s", p.Name, i+1, e.States, slowest, long, short))
+	}
+	return m, nil
+}
+
+// state gives each way between two hosts a rate, and returns the lowest.
+func (b *bed) state(ctx context.Context, rate func() float64) (slowest float64, err error) {
+	slowest = whole
+	for i := range b.names {
+		for j := range i {
+			mbps := rate()
+			slowest = min(slowest, mbps)
+			if err := b.lab.SetPair(ctx, b.names[j], b.names[i], mbps); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return slowest, nil
+}
+
+// as runs a command of the user on the lab's head and returns what it wrote.
+func (b *bed) as(ctx context.Context, argv ...string) (string, error) {
+	cmd := b.lab.Head.As(ctx, user, argv...)
+	var out, complaints bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	if err := cmd.Run(); err != nil {
+		return "", errors.Join(ctx.Err(), fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(complaints.String()+out.String())))
+	}
+	return out.String(), nil
+}
+
+// launch is an mpirun that puts one rank on each host, in their order.
+func (b *bed) launch() []string {
+	return []string{"mpirun", "-n", strconv.Itoa(hosts), "-H", strings.Join(b.names, ","), "--bind-to", "none",
+		"--mca", "btl", "tcp,self", "--mca", "mpi_yield_when_idle", "1"}
+}
+
+// tookText is how the programs say how long they took.
+var tookText = regexp.MustCompile(`: right, ([0-9.]+) s\n`)
+
+func (b *bed) program(ctx context.Context, p Program) (float64, error) {
+	argv := b.launch()
+	if b.yield != "" {
+		argv = append(argv, "-x", "LD_PRELOAD="+b.yield)
+	}
+	out, err := b.as(ctx, slices.Concat(argv, []string{"./" + p.Name}, p.Args)...)
+	if err != nil {
+		return 0, err
+	}
+	found := tookText.FindStringSubmatch(out)
+	if found == nil {
+		return 0, fmt.Errorf("it does not say that it is right: %s", out)
+	}
+	return strconv.ParseFloat(found[1], 64)
+}
+
+func (b *bed) skeleton(ctx context.Context, p Program, seconds float64) (took, scale float64, err error) {
+	out, err := b.as(ctx, "./godwit", "skeleton", "run", "--time", fmt.Sprintf("%.3fs", seconds), "--hosts", strings.Join(b.names, ","), "-o", "json", p.Name+".pattern")
+	if err != nil {
+		return 0, 0, err
+	}
+	var report struct {
+		Seconds float64 `json:"skeleton_s"`
+		Scale   float64 `json:"scale"`
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Seconds <= 0 {
+		return 0, 0, fmt.Errorf("what the skeleton says: %w: %s", err, out)
+	}
+	return report.Seconds, report.Scale, nil
+}
