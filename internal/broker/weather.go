@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"os"
@@ -189,15 +190,21 @@ const lookAhead = 10 * time.Minute
 // wayBetween is what lies between two clusters, "" being the broker.
 func (b *Broker) wayBetween(from, to string) (weather.Way, bool) {
 	w := &b.weather
-	a, known := w.proxy[from]
-	z, alsoKnown := w.proxy[to]
-	if !known || !alsoKnown { // a file may know them
-		a, z = from, to
-	}
-	if w.book == nil || a == z {
+	if w.book == nil {
 		return weather.Way{}, false
 	}
-	return w.book.Between(a, z, b.now(), lookAhead)
+	a, known := w.proxy[from]
+	z, alsoKnown := w.proxy[to]
+	if known && alsoKnown {
+		if a == z {
+			return weather.Way{}, false
+		}
+		if way, ok := w.book.Between(a, z, b.now(), lookAhead); ok {
+			return way, true
+		}
+	}
+	// A file may know clusters by their own names.
+	return w.book.Between(cmp.Or(from, w.proxy[""]), cmp.Or(to, w.proxy[""]), b.now(), lookAhead)
 }
 
 // weatherRate is the bytes a second that a transfer between two clusters will

@@ -173,8 +173,7 @@ func (p *Plan) uses(w *way, do func(l int)) {
 func (p *Plan) capacity(l int) float64 {
 	most := 0.0
 	for _, i := range p.links[l].ways {
-		w := &p.ways[i]
-		if w.known && (l >= len(p.hosts) || w.a == l || w.b == l) {
+		if w := &p.ways[i]; w.known {
 			most = max(most, w.rate)
 		}
 	}

@@ -25,6 +25,8 @@ const (
 	toCome = 20 * time.Second
 	// toProbe is how long a probe may take, once the other has come.
 	toProbe = 15 * time.Second
+	// toResolve is how long it may take to find out what a name stands for.
+	toResolve = 2 * time.Second
 	// mostListening is how many others may be awaited at once.
 	mostListening = 8
 )
@@ -68,13 +70,14 @@ func (s *Sensor) Sense(ctx context.Context, q driver.Sensing) (driver.Sensed, er
 
 // listen lets one other in.
 func (s *Sensor) listen(ctx context.Context, name string) (*gate.Rendezvous, error) {
+	host := addressOf(ctx, name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.done || len(s.gates) >= mostListening {
 		return nil, fmt.Errorf("%d others are awaited already", len(s.gates))
 	}
 	wait, came := context.WithTimeout(context.Background(), toCome)
-	g, err := gate.Listen(ctx, gate.Options{Host: addressOf(name), Clock: s.clock, Handle: func(c net.Conn) {
+	g, err := gate.Listen(ctx, gate.Options{Host: host, Clock: s.clock, Handle: func(c net.Conn) {
 		if wait.Err() == nil {
 			came()
 			_ = c.SetDeadline(s.clock().Add(toProbe))
@@ -112,11 +115,13 @@ func (s *Sensor) Close() error {
 
 // addressOf is the address of this machine that a name stands for; "", which is
 // all of them, if it stands for none, or for one that leads nowhere but here.
-func addressOf(name string) string {
+func addressOf(ctx context.Context, name string) string {
 	if name == "" {
 		return ""
 	}
-	named, err := net.LookupHost(name)
+	ctx, cancel := context.WithTimeout(ctx, toResolve)
+	defer cancel()
+	named, err := net.DefaultResolver.LookupHost(ctx, name)
 	if err != nil {
 		return ""
 	}

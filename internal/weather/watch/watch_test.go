@@ -1,0 +1,128 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/gate"
+	"github.com/godwit-hpc/godwit/internal/weather"
+	"github.com/godwit-hpc/godwit/internal/weather/measured"
+	"github.com/godwit-hpc/godwit/internal/weather/plan"
+)
+
+// puppet is a sensor that does as it is told.
+type puppet struct {
+	name   string
+	closed bool // nobody gets in
+	err    error
+	asked  []string
+}
+
+func (p *puppet) Sense(_ context.Context, q driver.Sensing) (driver.Sensed, error) {
+	if p.err != nil {
+		return driver.Sensed{}, p.err
+	}
+	switch {
+	case q.Listen != nil:
+		p.asked = append(p.asked, "listen")
+		token := p.name
+		if p.closed {
+			token = ""
+		}
+		return driver.Sensed{Listens: &gate.Rendezvous{Token: token}}, nil
+	case q.Probe != nil:
+		p.asked = append(p.asked, "probe")
+		if q.Probe.To.Token == "" {
+			return driver.Sensed{}, errors.New("there is a wall")
+		}
+		return driver.Sensed{Way: &driver.Way{Latency: 5 * time.Millisecond, There: driver.Flow{Mbps: 10, Bytes: 1000}, Back: driver.Flow{Mbps: 20, Bytes: 1000}}}, nil
+	}
+	return driver.Sensed{Machine: &driver.Machine{Load: driver.Load{Share: 0.25}, Memory: 4e9}}, nil
+}
+
+// two is a watch over two hosts, and what it is measuring.
+func two(a, b *puppet) (*Watch, plan.Probe) {
+	a.name, b.name = "a", "b"
+	now := core.Time(0)
+	w := New(Options{Book: weather.NewBook(), Now: func() core.Time { now += core.Time(time.Minute); return now },
+		Hosts: []Host{{Name: "a", Site: "x", Sensor: a, Machine: true}, {Name: "b", Site: "y", Sensor: b}}})
+	p, _ := w.plan.Next(now)
+	return w, p
+}
+
+func all(w *Watch) string {
+	var list []string
+	for _, s := range w.Book.All(w.Now(), 0) {
+		list = append(list, fmt.Sprintf("%s %s %s %g", s.What, s.From, s.To, s.Last))
+	}
+	return strings.Join(list, ", ")
+}
+
+func TestBothDirectionsAreNotedWhoeverComes(t *testing.T) {
+	a, b := &puppet{}, &puppet{}
+	w, p := two(a, b)
+	w.measure(t.Context(), p)
+	if got := all(w); got != "mbps a b 10, mbps b a 20, ms a b 5" || strings.Join(a.asked, " ") != "probe" {
+		t.Errorf("%s; a was asked to %v", got, a.asked)
+	}
+	// Where b cannot be reached it comes to a, and next time at once.
+	a, b = &puppet{}, &puppet{closed: true}
+	w, p = two(a, b)
+	w.measure(t.Context(), p)
+	if got := all(w); got != "mbps a b 20, mbps b a 10, ms a b 5" || strings.Join(a.asked, " ") != "probe listen" {
+		t.Errorf("%s; a was asked to %v", got, a.asked)
+	}
+	if p, ok := w.plan.Next(w.Now().Add(time.Hour)); ok {
+		w.measure(t.Context(), p)
+	}
+	if got := strings.Join(a.asked, " "); got != "probe listen listen" {
+		t.Errorf("a was asked to %v", got)
+	}
+}
+
+func TestWhatCannotBeMeasuredIsLeftAlone(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		again time.Duration // until it is tried again, at least
+	}{{errors.New("broken"), 25 * time.Second}, {fmt.Errorf("no: %w", driver.ErrAway), 10 * time.Second}} {
+		w, p := two(&puppet{}, &puppet{err: c.err})
+		w.measure(t.Context(), p)
+		now := w.Now().Add(-time.Minute) // when it failed
+		if _, ok := w.plan.Next(now.Add(c.again)); ok || all(w) != "" {
+			t.Errorf("%v: it is tried again at once, and %s is known", c.err, all(w))
+		}
+		if _, ok := w.plan.Next(now.Add(time.Minute)); !ok {
+			t.Errorf("%v: it is never tried again", c.err)
+		}
+	}
+}
+
+func TestMachinesAreLookedAt(t *testing.T) {
+	w, _ := two(&puppet{}, &puppet{})
+	w.Look(t.Context(), 0)
+	if got := all(w); got != "cpu a  0.25, mb a  4000" {
+		t.Error(got)
+	}
+}
+
+func TestATransferTellsAsMuchAsAProbe(t *testing.T) {
+	w, p := two(&puppet{}, &puppet{})
+	w.plan.Done(w.Now(), p.Way, plan.Result{OK: true, Mbps: 1e5, Bytes: 1000})
+	w.Moved("b", "a", 70)
+	s, ok := w.Book.One(weather.Key{What: measured.Mbps, From: "b", To: "a"}, w.Now(), 0)
+	if !ok || s.Last != 70 {
+		t.Errorf("%+v", s)
+	}
+	if _, ok := w.plan.Next(s.At.Add(29 * time.Second)); ok {
+		t.Error("what was just seen is probed")
+	}
+	if _, ok := w.plan.Next(s.At.Add(31 * time.Second)); !ok {
+		t.Error("it is not probed any more")
+	}
+}
