@@ -23,8 +23,8 @@ import (
 // share one link and are one site; in SimGrid XML every host has its own ways.
 const maxSites = 3000
 
-// A workflow is what a file says, as planning sees it.
-type workflow struct {
+// A flowInput is what a file says, as planning sees it.
+type flowInput struct {
 	flow  *flowfile.Flow     // nil: it is WfFormat
 	wf    *wfformat.Workflow // nil: it is YAML
 	dag   *flow.DAG
@@ -38,7 +38,7 @@ func isYAML(file string) bool {
 }
 
 // loadFlow reads a workflow for the clusters of a platform.
-func (a *app) loadFlow(file string, p *platform.Platform) (*workflow, error) {
+func (a *app) loadFlow(file string, p *platform.Platform) (*flowInput, error) {
 	if !isYAML(file) {
 		return loadWfFormat(file)
 	}
@@ -53,7 +53,7 @@ func (a *app) loadFlow(file string, p *platform.Platform) (*workflow, error) {
 			clusters[i].Speed = c.Hosts[0].Speed
 		}
 	}
-	w := &workflow{flow: f, kinds: f.Kinds}
+	w := &flowInput{flow: f, kinds: f.Kinds}
 	w.dag, w.prior, err = flowrun.DAG(f, clusters)
 	return w, err
 }
@@ -65,12 +65,12 @@ func (a *app) fileOptions() jobfile.Options {
 }
 
 // loadWfFormat reads a workflow as recorded. The kind of a task is read from its id.
-func loadWfFormat(file string) (*workflow, error) {
+func loadWfFormat(file string) (*flowInput, error) {
 	w, err := wfformat.Load(file)
 	if err != nil {
 		return nil, err
 	}
-	x := &workflow{wf: w}
+	x := &flowInput{wf: w}
 	index := map[string]int{}
 	tasks := make([]flow.Task, len(w.Tasks))
 	for i, t := range w.Tasks {

@@ -166,7 +166,7 @@ func (a *app) flowSim(ctx context.Context, path string, f *simFlowFlags) error {
 }
 
 // world is what happens, as the flags and the seed say.
-func (f *simFlowFlags) world(g *flowsim.Grid, w *workflow, plan *flow.Plan) (flowsim.Config, error) {
+func (f *simFlowFlags) world(g *flowsim.Grid, w *flowInput, plan *flow.Plan) (flowsim.Config, error) {
 	cfg := flowsim.Config{Grid: g, DAG: w.dag, Conduct: conduct.Config{
 		Weights: f.weights, First: plan.Schedule, Static: f.static, Prior: w.prior, Retries: func(int) int { return f.retries }}}
 	factor := make([]float64, len(g.Platform.Clusters))
@@ -242,7 +242,7 @@ func ranAs(d *flow.DAG, res *flowsim.Result) *flow.Schedule {
 	return s
 }
 
-func flowSimmed(path string, g *flowsim.Grid, w *workflow, plan *flow.Grid, p *flow.Plan, res *flowsim.Result) *flowSimReport {
+func flowSimmed(path string, g *flowsim.Grid, w *flowInput, plan *flow.Grid, p *flow.Plan, res *flowsim.Result) *flowSimReport {
 	r := &flowSimReport{flowReport: *reportOf(path, g.Platform, w.dag, plan, p), PlannedS: p.Schedule.Makespan,
 		Lost: res.Lost, MovedB: res.Moved, Never: res.Count.Never, Failed: []string{}}
 	r.MakespanS = res.Makespan

@@ -1,0 +1,81 @@
+package workflow
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/policy/flow"
+)
+
+// The whole experiment has 30 seeds; what is asked for must come out of a few as well.
+func TestOursWinsUnloadedLoadedAndWithAWrongModel(t *testing.T) {
+	var cases []Case
+	for _, c := range Cases() {
+		if c.Table == "II" || c.Table == "III" || c.Table == "IV" {
+			cases = append(cases, c)
+		}
+	}
+	r, err := Simulate(context.Background(), cases, []uint64{1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range r.Check() {
+		if v.Wanted && !v.Holds {
+			t.Errorf("%s: %s", v.Says, v.Saw)
+		}
+	}
+	if holds, all := Count(r.Check()); all != 7 || holds != 7 {
+		t.Errorf("%d of %d statements hold, want 7 of 7", holds, all)
+	}
+	// Static plans lose what the paper's lost.
+	for i := range cases[1:] {
+		if gain, _ := r.gain(&cases[i+1], Static); gain < 0.05 {
+			t.Errorf("%s: the static plan is only %s longer", cases[i+1].Name, part(gain))
+		}
+	}
+	if text := r.markdown(); strings.Contains(text, "NaN") || strings.Contains(text, "%!") {
+		t.Errorf("the report has holes:\n%s", text)
+	}
+}
+
+// Where instances are alike the bound is the best there is: the fewest rounds that
+// are enough.
+func TestTheBoundOfLikeInstancesIsAWholeNumberOfRounds(t *testing.T) {
+	for _, c := range Cases() {
+		g, err := c.grid()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := c.dag()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{truth: make([]float64, len(d.Tasks))}
+		for i := range w.truth {
+			w.truth[i] = 1
+		}
+		bound, byWork := bounds(w, d, g)
+		if best := rounds(c.Instances, c.seconds, g.Hosts); math.Abs(bound-best) > 1e-6*best || byWork > bound {
+			t.Errorf("%s: bound %v, the best is %v", c.Name, bound, best)
+		}
+	}
+}
+
+// rounds gives every instance to the node that would be through with it first.
+func rounds(n int, seconds float64, hosts []flow.Host) float64 {
+	done := make([]float64, len(hosts))
+	last := 0.0
+	for range n {
+		best := 0
+		for h := range hosts {
+			if done[h]+seconds/hosts[h].Speed < done[best]+seconds/hosts[best].Speed {
+				best = h
+			}
+		}
+		done[best] += seconds / hosts[best].Speed
+		last = max(last, done[best])
+	}
+	return last
+}
