@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -108,15 +109,25 @@ func (d *draft) estimateBy(file string, size float64) error {
 		return errors.New("a size for which the model gives less than a hundred years")
 	}
 	d.Estimate = max(time.Duration(s.Value*float64(time.Second)), time.Millisecond)
-	d.EstimateSpread = max(0.01, math.Log(s.High/s.Low)/(2*1.6449))
-	d.EstimateBy = filepath.Base(file)
+	d.EstimateSpread = min(maxSpread, max(0.01, math.Log(s.High/s.Low)/(2*1.6449)))
+	d.EstimateBy, d.modelled = filepath.Base(file), d.Estimate
+	return nil
+}
+
+// estimated forgets the model if an estimate on the command line went over it.
+func (d *draft) estimated() error {
+	if d.Estimate != d.modelled {
+		d.EstimateBy, d.EstimateSpread = "", 0
+	}
 	return nil
 }
 
 // maxEstimate is in seconds.
 const maxEstimate = 100 * 365 * 24 * 3600
 
-// checkBuild finds what no file could have said about a build.
+const maxSpread = 5
+
+// checkBuild finds what no file could have said about a build or a model.
 func (j *Job) checkBuild() error {
 	b := j.Build
 	inside := append([]string{b.Dir}, b.Outputs...)
@@ -124,6 +135,9 @@ func (j *Job) checkBuild() error {
 		if p != "" && !filepath.IsLocal(p) {
 			return &badinput.Error{Field: "build", Value: p, Want: "paths within the work folder"}
 		}
+	}
+	if !(j.EstimateSpread >= 0 && j.EstimateSpread <= maxSpread) {
+		return &badinput.Error{Field: "estimateSpread", Value: fmt.Sprint(j.EstimateSpread), Want: "a standard deviation of the logarithm from 0 to 5"}
 	}
 	if b.Command == "" && (b.Dir != "" || len(b.Outputs)+len(b.Needs) > 0) {
 		return &badinput.Error{Field: "build.command", Want: "a shell line such as make"}

@@ -43,17 +43,18 @@ type draft struct {
 	from     place // of the flag that is being read
 	warnings []Warning
 
-	line   string // run
-	procs  span
-	nodes  int    // num_nodes
-	cpus   int    // resources.cpus
-	talks  string // pattern
-	listed []string
-	unset  []string // variables that have a name and no value yet
-	script string   // the script that the job is, to be sent along
-	shell  string   // that runs it, whatever its first line says
-	stdin  string   // file that it reads
-	around wrapping // what a job description has done around the program
+	line     string // run
+	procs    span
+	nodes    int           // num_nodes
+	modelled time.Duration // what a model said to estimate
+	cpus     int           // resources.cpus
+	talks    string        // pattern
+	listed   []string
+	unset    []string // variables that have a name and no value yet
+	script   string   // the script that the job is, to be sent along
+	shell    string   // that runs it, whatever its first line says
+	stdin    string   // file that it reads
+	around   wrapping // what a job description has done around the program
 
 	saveSignal, signalText string // signal that a batch system is to send before the end
 	signalAt               place
@@ -81,7 +82,7 @@ func (d *draft) has(field string) bool { _, ok := d.at[field]; return ok }
 // finish checks the fields in the light of each other and fills in what follows
 // from them.
 func (d *draft) finish() (*Job, error) {
-	for _, step := range []func() error{d.command, d.texts, d.talk, d.size, d.hinted, d.saving, d.variables, d.retrying, d.outputFiles} {
+	for _, step := range []func() error{d.command, d.texts, d.talk, d.estimated, d.size, d.hinted, d.saving, d.variables, d.retrying, d.outputFiles} {
 		if err := step(); err != nil {
 			return nil, err
 		}
