@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 )
 
 // Place is where skeletons run.
@@ -35,7 +36,7 @@ type Outcome struct {
 
 // hostName is what may be one: nothing that mpirun or ssh could take for something
 // else.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+var hostName = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
 // GoodHost reports whether a name can be that of a host.
 func GoodHost(name string) bool { return hostName.MatchString(name) }

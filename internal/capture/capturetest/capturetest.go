@@ -11,12 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/capture"
+	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/mpirun"
 )
 
@@ -71,7 +71,7 @@ func Capture(t testing.TB, in io.Reader, program ...string) (p *capture.Pattern,
 	return p, out.String(), code, err
 }
 
-var sentLine = regexp.MustCompile(`(?m)^sent (\d+) (\d+) (\d+)$`)
+var sentLine = lazyregexp.New(`(?m)^sent (\d+) (\d+) (\d+)$`)
 
 // Sent is what a program on so many ranks said that it had sent.
 func Sent(t testing.TB, ranks int, printed string) [][]int64 {
@@ -80,7 +80,7 @@ func Sent(t testing.TB, ranks int, printed string) [][]int64 {
 	for i := range m {
 		m[i] = make([]int64, ranks)
 	}
-	found := sentLine.FindAllStringSubmatch(printed, -1)
+	found := sentLine.Get().FindAllStringSubmatch(printed, -1)
 	if len(found) == 0 {
 		t.Fatalf("it did not say what it sent:\n%s", printed)
 	}

@@ -13,7 +13,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 	"github.com/godwit-hpc/godwit/internal/lab"
+	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/mpirun"
 )
 
@@ -217,7 +217,7 @@ func (b *bed) launch() []string {
 }
 
 // tookText is how the programs say how long they took.
-var tookText = regexp.MustCompile(`: right, ([0-9.]+) s\n`)
+var tookText = lazyregexp.New(`: right, ([0-9.]+) s\n`)
 
 func (b *bed) program(ctx context.Context, p Program) (float64, error) {
 	argv := b.launch()
