@@ -87,6 +87,7 @@ const toFetch = 4
 // that works. If it is the other that is out of reach, the error is an
 // unstagedError.
 func (b *Broker) fetchTree(ctx context.Context, s *source, to *cluster) (got fetched, err error) {
+	reached := false
 	for wait := time.Second; ; wait *= 2 {
 		if got, err = b.fetchOnce(ctx, s, to); err == nil {
 			b.ways.note(s.from, to, true, b.now())
@@ -94,7 +95,9 @@ func (b *Broker) fetchTree(ctx context.Context, s *source, to *cluster) (got fet
 		}
 		// One that has never answered is not asked again; one that did may only have
 		// lost its connection to us.
-		if errors.Is(err, driver.ErrUnreached) || hopeless(err) || wait >= time.Second<<(toFetch-1) || !pause(ctx, wait) {
+		unreached := errors.Is(err, driver.ErrUnreached)
+		reached = reached || !unreached && !errors.Is(err, driver.ErrAway)
+		if unreached && !reached || hopeless(err) || wait >= time.Second<<(toFetch-1) || !pause(ctx, wait) {
 			break
 		}
 	}

@@ -1,7 +1,12 @@
 package e2e
 
 import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
+	"time"
 )
 
 // inputsGoEverywhere has jobs of all clusters read a file that one of them has.
@@ -37,4 +42,93 @@ func inputsGoEverywhere(b *bed) {
 			}
 		}
 	}
+	b.directly("north", "south")
+}
+
+// directly has files go from one cluster to another: past the broker, also when
+// that breaks, and by way of it when there is no other.
+func (b *bed) directly(from, to string) {
+	const size = 24 << 20
+	source, target := from+"0", to+"0" // where outposts are
+	address := func(host string) string {
+		h, err := b.lab.Host(host)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		return h.Address.String()
+	}
+	moves := func(name string, meanwhile func()) (passed int64, why string) {
+		b.t.Helper()
+		made := b.submit(fmt.Sprintf("run: head -c %d /dev/urandom > ~/%s; sha256sum < ~/%s\non: [%s]\n", size, name, name, from))[0]
+		b.wait(made)
+		before := b.passed()
+		id := b.submit(fmt.Sprintf("run: sha256sum < %s\ninputs: ['%s:%s']\non: [%s]\n", name, from, name, to))[0]
+		meanwhile()
+		b.wait(id)
+		why = b.godwit("explain", id)
+		if got, want := b.godwit("logs", id), b.godwit("logs", made); got != want {
+			b.t.Errorf("%s arrived as %q, want %q\n%s", name, got, want, why)
+		}
+		return b.passed() - before, why
+	}
+	passed, why := moves("direct.db", func() {})
+	b.t.Logf("directly: %d of %d bytes came by the broker", passed, size)
+	if passed > size/4 || !strings.Contains(why, "without the broker in between") {
+		b.t.Errorf("%d bytes came by the broker:\n%s", passed, why)
+	}
+	// Whoever sends it is killed in the middle.
+	kept := filepath.Join(b.lab.Dir, "home")
+	passed, why = moves("killed.db", func() {
+		begun := sizeOf(kept)
+		for end := time.Now().Add(patience); sizeOf(kept) < begun+size/4; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				b.t.Fatal("nothing arrives")
+			}
+		}
+		b.on(source, "kill -9 $(pgrep -f '[g]odwit outpost')")
+	})
+	b.t.Logf("killed: %d of %d bytes came by the broker", passed, size)
+	if passed > size/4 || strings.Contains(why, "did not come from") {
+		b.t.Errorf("%d bytes came by the broker:\n%s", passed, why)
+	}
+	// Nothing that is sent there comes back.
+	b.on(source, "ip route add blackhole "+address(target)+"/32")
+	passed, why = moves("blocked.db", func() {})
+	b.on(source, "ip route del blackhole "+address(target)+"/32")
+	b.t.Logf("blocked: %d of %d bytes came by the broker", passed, size)
+	if passed < 2*size {
+		b.t.Errorf("%d bytes came by the broker:\n%s", passed, why)
+	}
+}
+
+// passed is how many bytes have gone through the link of the broker's host.
+func (b *bed) passed() (sum int64) {
+	b.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/dev", b.lab.Head.Init.PID))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 9 && f[0] == "eth0:" {
+			var in, out int64
+			if _, err := fmt.Sscan(f[1]+" "+f[9], &in, &out); err != nil {
+				b.t.Fatal(err)
+			}
+			sum = in + out
+		}
+	}
+	return sum
+}
+
+// sizeOf is how much is in a folder that is being worked with.
+func sizeOf(dir string) (sum int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			if info, err := d.Info(); err == nil {
+				sum += info.Size()
+			}
+		}
+		return nil
+	})
+	return sum
 }
