@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,6 +61,7 @@ const weatherExample = `  # What has the broker measured, and what will it be?
 type weatherFlags struct {
 	from   string
 	what   string
+	hosts  []string
 	over   time.Duration
 	plot   string
 	output string
@@ -88,6 +91,7 @@ func (a *app) weatherCommand() *cobra.Command {
 	in, out := newGroup("What to forecast"), newGroup("Output")
 	in.flags.StringVar(&f.from, "from", "", "measurements of others instead of the broker's: `FILE` (CSV, JSON, or lines of\nseconds and Mbit/s)")
 	in.flags.Var(choice(&f.what, names...), "what", "only this quantity")
+	in.flags.StringSliceVar(&f.hosts, "host", nil, "only what is about this `HOST`; of two: what lies between them")
 	in.flags.Var(above(&f.over), "over", "forecast the mean over this time; without it the next value")
 	out.flags.VarP(choice(&f.output, outputs...), "output", "o", "how results are printed: a table or matrices for people,\nCSV for godwit select (Mbit/s, the worse direction), JSON for programs")
 	out.flags.BoolVar(&f.matrix, "matrix", false, "the same as -o matrix: each quantity from host to host")
@@ -117,11 +121,9 @@ func (a *app) weather(ctx context.Context, f *weatherFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.what != "" {
-		list = slices.DeleteFunc(list, func(s *measured.Series) bool { return string(s.What) != f.what })
-		if len(list) == 0 {
-			return &badinput.Error{Field: "--what", Value: f.what, Want: "something that " + f.from + " has"}
-		}
+	list = slices.DeleteFunc(list, func(s *measured.Series) bool { return !f.wants(string(s.What), s.From, s.To) })
+	if len(list) == 0 {
+		return &badinput.Error{Field: cmp.Or(nonEmpty("--what", f.what), "--host"), Value: cmp.Or(f.what, strings.Join(f.hosts, ",")), Want: "something that " + f.from + " has"}
 	}
 	r := &weatherReport{Levels: predict.Levels()}
 	for _, s := range list {
@@ -135,6 +137,28 @@ func (a *app) weather(ctx context.Context, f *weatherFlags) error {
 		return err
 	}
 	return a.printWeather(f, r)
+}
+
+// wants reports whether a series is asked for.
+func (f *weatherFlags) wants(what, from, to string) bool {
+	if f.what != "" && f.what != what {
+		return false
+	}
+	one, other := slices.Contains(f.hosts, from), slices.Contains(f.hosts, to)
+	switch len(f.hosts) {
+	case 0:
+		return true
+	case 1:
+		return one || other
+	}
+	return one && other
+}
+
+func nonEmpty(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return name
 }
 
 // draw draws series if that is asked for.

@@ -69,12 +69,15 @@ func (a *app) liveWeather(ctx context.Context, f *weatherFlags) error {
 		if err != nil {
 			return err
 		}
-		if f.what != "" {
-			w.Series = slices.DeleteFunc(w.Series, func(s api.WeatherSeries) bool { return s.What != f.what })
-			w.Readings = slices.DeleteFunc(w.Readings, func(r api.Reading) bool { return r.What != f.what })
-		}
+		any := len(w.Series) > 0
+		w.Series = slices.DeleteFunc(w.Series, func(s api.WeatherSeries) bool { return !f.wants(s.What, s.From, s.To) })
+		w.Readings = slices.DeleteFunc(w.Readings, func(r api.Reading) bool { return !f.wants(r.What, r.From, r.To) })
 		if len(w.Series) == 0 && f.output != "json" {
-			a.say(nothingMeasured(&w))
+			if any {
+				a.say("nothing of that has been measured; without --what and --host all is shown")
+			} else {
+				a.say(nothingMeasured(&w))
+			}
 			return nil
 		}
 		if err := f.draw(seriesOf(w.Readings)); err != nil {
