@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,10 +28,7 @@ func (b *bed) as(user string) *bed {
 	}
 	theirs := *b
 	theirs.user, theirs.work = user, filepath.Join(filepath.Dir(b.bin), "work-"+user)
-	if err := os.MkdirAll(theirs.work, 0o755); err == nil {
-		err = os.Chown(theirs.work, u.ID, u.ID)
-	}
-	if err != nil {
+	if err := errors.Join(os.MkdirAll(theirs.work, 0o755), os.Chown(theirs.work, u.ID, u.ID)); err != nil {
 		b.t.Fatal(err)
 	}
 	return &theirs
