@@ -74,7 +74,7 @@ static void times(const double *p, double *w)
 
 int main(int argc, char **argv)
 {
-    int n = 16000, iterations = 30;
+    int n = 16000, iterations = 120;
     begin(&argc, &argv, &n, 16, &iterations);
     for (side = 1; side * side < ranks; side *= 2)
         ;

@@ -25,7 +25,8 @@ The program is neither changed nor compiled again: a library that is loaded befo
 MPI's own notes each call (about 0.2 µs). It is made for Open MPI and works for C,
 C++ and Fortran. Ranks on other hosts must see the current folder.
 
-Exit codes: that of the command; 1 if it ended well and left no pattern; 2 wrong usage.`
+Exit codes: that of the command, also if it is no MPI program; 1 if its pattern could
+not be put together; 2 wrong usage.`
 
 const captureExample = `  # Captured here, four ranks
   godwit capture -- mpirun -n 4 examples/apps/build/cg
@@ -93,20 +94,26 @@ func (a *app) capture(ctx context.Context, f *captureFlags, argv []string) error
 	}
 	code, p, err := c.Run(ctx, a.stdin, out, a.stderr)
 	switch {
-	case err != nil && code == 0:
+	case err != nil && code == 0 && !errors.Is(err, capture.ErrNoRecord):
 		return err
-	case err != nil:
+	case err != nil: // whatever it was, the program ran
 		a.say(err.Error())
-		return exitCode(code)
+		return codeOrNil(code)
 	}
 	if err := a.writePattern(f, p); err != nil {
 		return err
 	}
 	if code != 0 {
 		a.say(fmt.Sprintf("the program ended with exit code %d: its pattern may not be whole", code))
-		return exitCode(code)
 	}
-	return nil
+	return codeOrNil(code)
+}
+
+func codeOrNil(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return exitCode(code)
 }
 
 func (a *app) writePattern(f *captureFlags, p *capture.Pattern) error {
