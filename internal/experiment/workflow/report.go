@@ -73,7 +73,7 @@ when nodes have other work, by how much instances differ and sensors are off.
 - Random is the paper's: for each instance a node at random. Its tables show numbers that
   are more even than chance gives (81 instances on seven nodes ended after twelve rounds),
   so we also deal them out evenly in random order.
-- The static plan is the paper's: the best of min-min, max-min and sufferage by the model
+- The static plan is the paper's: the best of its three heuristics by the model
   alone, never changed. Ours is what ` + "`godwit flow run`" + ` does: load forecasts in the
   plan, models corrected by the instances that ended, what has not started planned again.
 - Times are those of the sweep alone, as in the paper's tables II to IV.

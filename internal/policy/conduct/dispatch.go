@@ -54,7 +54,7 @@ func (c *Conductor) turn(now float64, t int32, cores []int32) bool {
 	if moving < 0.01*c.grid.Takes(&c.d.Tasks[t], c.plan.Slots[t].Host) {
 		return false
 	}
-	if busy <= spare*moving {
+	if busy <= spare*moving+1e-6 { // what a clock rounds off
 		return true
 	}
 	c.wakeAt(now + busy - spare*moving)
