@@ -2,8 +2,10 @@ package agent
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -13,6 +15,7 @@ import (
 // line is the other end of the driver's line, see wire.LineVariable.
 type line struct {
 	file *os.File
+	name []byte       // the folder in our command line, where others read it; nil: it is not there
 	left int          // folders that may still be taken
 	told wire.Through // so far
 }
@@ -21,15 +24,35 @@ type line struct {
 // of each, that does not grow without end.
 const mostFolders = 500
 
-// openLine is the line that we were started with; nil if there is none.
-func openLine() *line {
+// openLine is the line that we were started with on a folder; nil if there is
+// none.
+func openLine(dir string) *line {
 	fd, err := strconv.Atoi(os.Getenv(wire.LineVariable))
 	if err != nil || fd <= 2 {
 		return nil
 	}
 	_ = os.Unsetenv(wire.LineVariable) // it is for nobody else
 	unix.CloseOnExec(fd)
-	return &line{file: os.NewFile(uintptr(fd), "line"), left: mostFolders - 1}
+	l := &line{file: os.NewFile(uintptr(fd), "line"), left: mostFolders - 1}
+	if last := os.Args[len(os.Args)-1]; last == dir && dir != "" {
+		// The words are where the kernel put them, and /proc shows what is there.
+		l.name = unsafe.Slice(unsafe.StringData(last), len(last))
+	}
+	return l
+}
+
+// call makes our command line name the folder that we are at, so that nobody is
+// misled; one with a longer name than the first only as *, and none as -.
+func (l *line) call(dir string) {
+	where := filepath.Dir(string(l.name))
+	if dir == "" {
+		dir = filepath.Join(where, "-")
+	} else if len(dir) > len(l.name) {
+		dir = filepath.Join(where, "*")
+	}
+	if n := copy(l.name, dir); n == len(dir) {
+		clear(l.name[n:])
+	}
 }
 
 // next says that we are through with a folder and waits for another one; "" if
@@ -39,6 +62,7 @@ func (l *line) next(leave <-chan os.Signal) string {
 		return ""
 	}
 	l.left--
+	l.call("")
 	if _, err := l.file.Write(l.used().Packet()); err != nil {
 		return "" // the driver is gone
 	}
@@ -50,7 +74,13 @@ func (l *line) next(leave <-chan os.Signal) string {
 	}()
 	select {
 	case next := <-dir:
-		return next
+		select {
+		case <-leave: // before we were asked
+			return ""
+		default:
+			l.call(next)
+			return next
+		}
 	case <-leave:
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,7 +28,8 @@ import (
 // hands to us, if it does, and returns the exit code of this process: 0 also if a
 // program fails, since that is told to the broker.
 func Main(dir string) int {
-	line := openLine()
+	line := openLine(dir)
+	dir = strings.Clone(dir) // the line writes over it
 	modest()
 	// Whoever asks us to go gets an orderly departure. Hangups and broken pipes
 	// are not for us; caught and not ignored, so that the program finds them as

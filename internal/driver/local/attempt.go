@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -27,6 +28,7 @@ type attempt struct {
 	cpus  []int
 	nice  int
 	group group
+	stuck string // no agent can be kept running, and why; "": that is not so
 }
 
 func (a *attempt) setAgent(p *process) {
@@ -43,6 +45,18 @@ func (a *attempt) running() *process {
 		return a.agent
 	}
 	return nil
+}
+
+// well notes that the last agent told all.
+func (a *attempt) well() {
+	a.clean, a.failures = true, 0
+	a.setStuck("")
+}
+
+func (a *attempt) setStuck(why string) {
+	a.known.Lock()
+	a.stuck = why
+	a.known.Unlock()
 }
 
 // forget ends watching.
@@ -159,7 +173,7 @@ func (d *Driver) attend(p *process) {
 		next := p.again()
 		d.rest(next)
 		a.mu.Lock()
-		a.clean, a.failures = true, 0
+		a.well()
 		a.mu.Unlock()
 		p = next
 	}
@@ -187,13 +201,13 @@ func (d *Driver) gone(a *attempt, p *process) {
 		return
 	}
 	if attemptdir.Has(a.dir, attemptdir.KnownFile) {
-		a.clean, a.failures = true, 0
+		a.well()
 		return
 	}
 	status, known := p.end()
 	if known && status.Exited() && status.ExitStatus() == 0 {
 		if holder := attemptdir.Holder(a.dir); holder == p.pid {
-			a.clean, a.failures = true, 0
+			a.well()
 			return
 		}
 		if other, err := d.agentAt(a); err == nil && other != nil {
@@ -219,6 +233,7 @@ func (d *Driver) replace(a *attempt, dead *process, what string) {
 	}
 	if dead != nil && d.clock.Since(dead.since) >= oldAge {
 		a.failures = 0
+		a.setStuck("")
 	}
 	a.failures++
 	d.log.Warn("an agent is replaced", "job", a.id.Job, "epoch", a.id.Epoch, "why", what, "time", a.failures)
@@ -262,12 +277,23 @@ func (d *Driver) later(a *attempt, wait time.Duration) {
 	})
 }
 
+// tell says, once, that no agent can be kept running: its binary is gone, the disk
+// is full. It is tried on, ever more rarely.
 func (d *Driver) tell(a *attempt, what string) {
-	err := fmt.Errorf("no agent can be kept running for job %d: %s%s", a.id.Job, what, lastWords(a.dir))
-	d.log.Error("an agent cannot be kept running", "job", a.id.Job, "epoch", a.id.Epoch, "err", err)
-	if d.opt.Failed != nil {
-		d.tasks.Go(func() { d.opt.Failed(a.id, err) }) // it may call us
+	why := fmt.Sprintf("no agent can be kept running: %s%s", what, lastWords(a.dir))
+	d.log.Error("an agent cannot be kept running", "job", a.id.Job, "epoch", a.id.Epoch, "why", why)
+	a.setStuck(why)
+}
+
+// Why says why an attempt that was started does not run.
+func (d *Driver) Why(_ context.Context, id driver.ID) (string, error) {
+	a := d.attempt(id, false)
+	if a == nil {
+		return "", nil
 	}
+	a.known.Lock()
+	defer a.known.Unlock()
+	return a.stuck, nil
 }
 
 func (d *Driver) isClosed() bool {

@@ -1,6 +1,9 @@
 package local
 
 import (
+	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -37,6 +40,12 @@ func (w *world) serve(d *Driver) (*wire.Attempt, *process) {
 	return a, p
 }
 
+// calledAs is the command line of a process; "" if it is gone.
+func calledAs(pid int) string {
+	line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	return strings.TrimRight(string(line), "\x00")
+}
+
 func TestAnAgentServesOneAttemptAfterTheOther(t *testing.T) {
 	w := newWorld(t, withRealAgent)
 	d := w.open()
@@ -51,6 +60,9 @@ func TestAnAgentServesOneAttemptAfterTheOther(t *testing.T) {
 		}
 		if holder := attemptdir.Holder(w.folder(a)); p != nil && holder != p.pid {
 			t.Errorf("agent %d rests, but %d had the folder", p.pid, holder)
+		}
+		if p != nil && strings.Contains(calledAs(p.pid), w.folder(a)) {
+			t.Errorf("it rests and is called %q", calledAs(p.pid))
 		}
 		if err := d.Release(t.Context(), idOf(a)); err != nil {
 			t.Error(err)
@@ -73,8 +85,15 @@ func TestAnAgentThatDiesAtRestIsNotMissed(t *testing.T) {
 		if p != nil {
 			_ = syscall.Kill(p.pid, sig) // it is our child, and not waited for while it rests
 		}
-		// The driver may or may not know by now.
-		w.serve(d)
+		// The driver may or may not know by now; the agent that is to leave may have
+		// the folder already, and then leaves with it.
+		a := w.Attempt(drivertest.Ends)
+		if err := d.Start(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "an end to be heard", func() bool {
+			return heard(w, a, wire.Ended) == 1 || sig == syscall.SIGTERM && heard(w, a, wire.Left) == 1
+		})
 	}
 }
 
@@ -111,6 +130,9 @@ func (w *world) oneAfterTheOther(d *Driver) (first, second *wire.Attempt) {
 		}
 		eventually(w.t, "the next to run", func() bool { return w.Started(next) == 1 })
 		if p != nil && attemptdir.Holder(w.folder(next)) == p.pid {
+			if name := calledAs(p.pid); !strings.HasSuffix(name, "/*") && !strings.HasSuffix(name, w.folder(next)) {
+				w.t.Errorf("it is called %q at %s", name, w.folder(next))
+			}
 			return a, next
 		}
 	}

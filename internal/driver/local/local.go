@@ -43,10 +43,6 @@ type Options struct {
 	Sample    time.Duration // how often the load is sensed; 0: every 2 s
 	Clock     clock.Clock   // nil: the machine's
 	Log       *slog.Logger  // nil: nowhere
-	// Failed is told of an attempt on which no agent can be kept running (its
-	// binary is gone, the disk is full), once. The driver goes on trying, ever
-	// more rarely. May be nil.
-	Failed func(driver.ID, error)
 }
 
 // ErrReleased is what Start returns for an attempt that was released: it never
@@ -77,7 +73,10 @@ type Driver struct {
 	tasks   sync.WaitGroup
 }
 
-var _ driver.Driver = (*Driver)(nil)
+var (
+	_ driver.Driver    = (*Driver)(nil)
+	_ driver.Explainer = (*Driver)(nil)
+)
 
 // New takes over the attempts that are found in the folder, whoever started
 // them: agents that live are watched, and where one died after it had started

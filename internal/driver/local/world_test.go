@@ -52,19 +52,13 @@ type world struct {
 	mu       sync.Mutex
 	driver   *Driver
 	attempts []*wire.Attempt
-	failed   map[driver.ID][]error
 }
 
 func newWorld(t testing.TB, change func(*Options)) *world {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{t: t, dir: dir, broker: drivertest.NewBroker(t), failed: map[driver.ID][]error{}}
+	w := &world{t: t, dir: dir, broker: drivertest.NewBroker(t)}
 	w.opt = Options{Cluster: "test", Dir: filepath.Join(dir, "attempts"), Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	w.opt.Failed = func(id driver.ID, err error) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.failed[id] = append(w.failed[id], err)
-	}
 	if change != nil {
 		change(&w.opt)
 	}
