@@ -85,7 +85,18 @@ func TestEndingsAreRead(t *testing.T) {
 	if got := parseJobs(recorded(t, "jobs-22.05.txt")); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	// As the manual of sacct describes them.
+	// As sacct told them of jobs that failed, were cancelled by their user and by
+	// root, preempted, shrunk, or lost their node; steps are in between.
+	gone := func(how string) batch.Ending { return batch.Ending{How: how, Cause: jobfile.Preempted} }
+	want = map[string]batch.Ending{
+		"24": {How: "COMPLETED"}, "25": {How: "FAILED", Code: 3}, "26": {How: "FAILED", Signal: 11}, "27": {How: "FAILED", Signal: 9}, "28": gone("PREEMPTED"),
+		"29": gone("CANCELLED by 20001"), "30": gone("CANCELLED by 20001"), "31": {How: "FAILED", Code: 1}, "32": {How: "FAILED", Code: 4}, "34": {How: "FAILED", Code: 4},
+		"37": gone("CANCELLED by 20001"), "40": gone("CANCELLED by 0"), "46": {How: "NODE_FAIL", Cause: jobfile.NodeFail},
+	}
+	if got := parseAccounts(recorded(t, "accounts-22.05.txt")); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	// As the manual of sacct describes others.
 	accounts := "3|CANCELLED by 0|0:0\n4|FAILED|3:0\n5|NODE_FAIL|1:0\n6|RUNNING|0:0\n7|TIMEOUT|0:15\n8|OUT_OF_MEMORY|0:125\n9.batch|FAILED|1:0\n10|COMPLETED\n\n"
 	want = map[string]batch.Ending{"3": {How: "CANCELLED by 0", Cause: jobfile.Preempted}, "4": {How: "FAILED", Code: 3}, "5": {How: "NODE_FAIL", Cause: jobfile.NodeFail, Code: 1},
 		"7": {How: "TIMEOUT", Signal: 15}, "8": {How: "OUT_OF_MEMORY", Signal: 125}, "10": {How: "COMPLETED"}}
@@ -382,7 +393,7 @@ func FuzzNodes(f *testing.F) {
 
 func FuzzEndings(f *testing.F) {
 	f.Add(recorded(f, "jobs-22.05.txt"))
-	f.Add("3|CANCELLED by 0|0:0\n4|FAILED|3:0\n")
+	f.Add(recorded(f, "accounts-22.05.txt"))
 	f.Fuzz(func(t *testing.T, out string) {
 		for _, list := range []map[string]batch.Ending{parseJobs(out), parseAccounts(out)} {
 			for id, e := range list {
