@@ -47,8 +47,7 @@ const skeletonRunExample = `  # Here
   # On four hosts, rank 0 on the first
   godwit skeleton run --hosts h1,h2,h3,h4 cg.pattern
 
-  # The best of the three groups that select proposes
-  godwit select --graph net.json --pattern cg.pattern --k 3 -o json > groups.json
+  # The best of the groups that select -o json wrote into a file
   godwit skeleton run --groups groups.json cg.pattern`
 
 // skeletonFlags is what the user asked for.
