@@ -29,6 +29,9 @@ func (p *preparation) bind(ctx context.Context, s *started) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return failed(126, fmt.Sprintf("build: the work folder has no folder %s", spec.Dir))
 	}
+	if err == nil {
+		err = discard(dir, sources, spec.Outputs)
+	}
 	if err != nil {
 		return lost("build: %v", err)
 	}
@@ -85,8 +88,24 @@ func (p *preparation) buildDir() string {
 
 func (p *preparation) noteBuild(choice, why, key string, h binder.Host) {
 	p.tell(func(l *life) {
-		l.note("build", choice, why, map[string]any{"key": key, "arch": h.Arch, "march": h.March, "tools": h.Tools, "libraries": h.Libraries})
+		l.note("build", choice, why, map[string]any{"key": key, "for": strings.TrimSpace(h.Arch + " " + h.March),
+			"with": strings.Join(slices.Concat(h.Tools, h.Libraries), "; ")})
 	})
+}
+
+// discard removes what an earlier build left, here or elsewhere: it is no source,
+// and make would take it for the program of this host.
+func discard(dir string, sources binder.Sources, outputs []string) error {
+	for path := range sources { // order-free: each is removed
+		if !slices.ContainsFunc(outputs, func(o string) bool { return named(o, path) }) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, path)); err != nil {
+			return err
+		}
+		delete(sources, path)
+	}
+	return nil
 }
 
 // runBuild runs the command to its end. What it writes goes to the job's log, and

@@ -110,7 +110,9 @@ func (t *turn) running(j *job, m *wire.Message) {
 			t.moved(j, history.Transfer{What: history.Restore, To: j.rec.Cluster, Method: m.Method, Bytes: s.Bytes, Seconds: m.State.Wall})
 		}
 	}
-	t.truncate(j, out, err)
+	if m.Saved != nil || j.spec.Setup+j.spec.Build.Command == "" {
+		t.truncate(j, out, err)
+	} // else it goes on behind what came before the program, which its agent began anew
 	t.dropSaved(j, func(s *wire.Saved) bool { return m.Saved == nil || s.N > m.Saved.N })
 	j.rec.Method = m.Method
 	if len(m.Hosts) > 0 {

@@ -131,7 +131,7 @@ func (a *app) modelHostCommand() *cobra.Command {
 		Long: `Measures operations a second, caches and memory of this host, in about a second,
 and prints them as JSON for godwit model predict --host FILE. What was measured
 three times on a model of processor is remembered.`,
-		Example: `  godwit model host > here.json`,
+		Example: `  godwit model host`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := a.hostRates(cmd.Context())
@@ -209,13 +209,14 @@ func (a *app) printFit(m *perfmodel.Model, path string) error {
 	best := m.Work.Best()
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s (counted by %s)\n  %s\n", strings.Join(m.Command, " "), m.Counter, best)
-	fmt.Fprintf(&b, "  error at sizes it was not fitted to  %s\n", percent(best.Error))
-	fmt.Fprintf(&b, "  error of the CPU time               %s\n", percent(m.Pace.Error))
-	if len(m.Work.Formulas) > 1 {
-		fmt.Fprintf(&b, "  other formulas in play              %d, %s in weight\n", len(m.Work.Formulas)-1, percent(1-best.Weight))
+	say := func(name, value string) { fmt.Fprintf(&b, "  %-37s%s\n", name, value) }
+	say("error at sizes it was not fitted to", percent(best.Error))
+	say("error of the CPU time", percent(m.Pace.Error))
+	if n := len(m.Work.Formulas) - 1; n > 0 {
+		say("other formulas in play", fmt.Sprintf("%d, %s in weight", n, percent(1-best.Weight)))
 	}
 	if m.Memory != nil {
-		fmt.Fprintf(&b, "  caches simulated                    at %d sizes\n", sizesOf(m.Misses))
+		say("caches simulated", fmt.Sprintf("at %d sizes", sizesOf(m.Misses)))
 	}
 	fmt.Fprintf(&b, "%s\n", path)
 	_, err := fmt.Fprint(a.stdout, b.String())
