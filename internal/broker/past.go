@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -155,6 +156,9 @@ func (b *Broker) Clusters(ctx context.Context) ([]ClusterView, error) {
 		return nil, err
 	}
 	b.askLoads(ctx, list)
+	if u, err := b.user(ctx); err != nil || u.ID != 0 {
+		hideNames(list)
+	}
 	for i := range list {
 		c := b.clusterNamed(list[i].Name)
 		runs, err := b.opt.Store.Runs(ctx, store.Past{Cluster: c.Name, Limit: recent})
@@ -164,6 +168,17 @@ func (b *Broker) Clusters(ctx context.Context) ([]ClusterView, error) {
 		list[i].Reliability = history.ReliabilityOf(runs)
 	}
 	return list, nil
+}
+
+// hideNames leaves out of the words of clusters what others run there, and how the
+// broker itself gets there.
+func hideNames(list []ClusterView) {
+	for i := range list {
+		if list[i].Away {
+			list[i].Why = "out of reach"
+		}
+		list[i].Why, _, _ = strings.Cut(list[i].Why, " (")
+	}
 }
 
 // toSayHowBusy is how long who lists clusters waits for one of them.

@@ -234,7 +234,7 @@ func (d *Driver) Start(ctx context.Context, a *wire.Attempt) error {
 			return err
 		}
 		if d.opt.Clock.Since(began) > d.opt.Reach {
-			return fmt.Errorf("%w the owner of the job, whom the broker cannot bring there: %w", driver.ErrRefused, err)
+			return fmt.Errorf("%w: the broker gets there, the owner of the job does not: %w", driver.ErrRefused, err)
 		}
 		select {
 		case <-ctx.Done():
