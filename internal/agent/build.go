@@ -68,7 +68,7 @@ func (p *preparation) bind(ctx context.Context, s *started) error {
 	if err != nil {
 		return err
 	}
-	why := fmt.Sprintf("in %s; %d files are kept for other jobs", p.around.clock().Sub(now).Round(time.Millisecond), len(files))
+	why := fmt.Sprintf("in %s; kept for other jobs: %s", p.around.clock().Sub(now).Round(time.Millisecond), short(files))
 	if err := result.Keep(dir, files, log); err != nil {
 		why = "for this job alone: " + err.Error() // it has what it needs
 	}
@@ -249,4 +249,13 @@ func (c *copied) close(ctx context.Context) []byte {
 	}
 	_ = c.r.Close()
 	return c.kept.Bytes()
+}
+
+// short names a few files, and says how many more there are.
+func short(files []string) string {
+	const few = 4
+	if n := len(files) - few; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(files[:few], ", "), n)
+	}
+	return strings.Join(files, ", ")
 }
