@@ -36,6 +36,7 @@ need sge_execd gridengine-exec
 need qconf gridengine-client
 need mpirun openmpi-bin
 need mpicc libopenmpi-dev
+need valgrind valgrind
 need lmp lammps
 
 [ -n "$missing" ] || exit 0
