@@ -107,12 +107,12 @@ type flowSimHost struct {
 }
 
 type flowSimNote struct {
-	AtS    float64 `json:"at_s"`
-	Why    string  `json:"why"`
-	By     string  `json:"by"`
-	Tasks  int     `json:"tasks"`
-	EndS   float64 `json:"end_s"`
-	BeforS float64 `json:"before_s"`
+	AtS     float64 `json:"at_s"`
+	Why     string  `json:"why"`
+	By      string  `json:"by"`
+	Tasks   int     `json:"tasks"`
+	EndS    float64 `json:"end_s"`
+	BeforeS float64 `json:"before_s"`
 }
 
 func (a *app) flowSim(ctx context.Context, path string, f *simFlowFlags) error {
@@ -285,15 +285,14 @@ func (r *flowSimReport) text() string {
 	const most = 8
 	if len(r.Notes) > 1 {
 		b.WriteString("\n")
-		cells := [][]string{{"at", "not started", "end", "planned again because"}}
+		fmt.Fprintf(&b, "%8s  %11s  %8s  %s\n", "at", "not started", "end", "planned again because")
 		for i, n := range r.Notes[1:] {
 			if i == most {
-				cells = append(cells, []string{"…", "", "", fmt.Sprintf("%d more; -o json has all", len(r.Notes)-1-most)})
+				fmt.Fprintf(&b, "%8s  %d more; -o json has all\n", "…", len(r.Notes)-1-most)
 				break
 			}
-			cells = append(cells, []string{seconds(n.AtS), strconv.Itoa(n.Tasks), seconds(n.EndS), n.Why})
+			fmt.Fprintf(&b, "%8s  %11d  %8s  %s\n", seconds(n.AtS), n.Tasks, seconds(n.EndS), n.Why)
 		}
-		writeCells(&b, cells)
 	}
 	return b.String()
 }
