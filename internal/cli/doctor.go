@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,7 +89,7 @@ func (a *app) diagnose(ctx context.Context) []finding {
 		return []finding{{Check: "state folder", Needed: true, Detail: err.Error(), Fix: "export GODWIT_STATE=/some/folder"}}
 	}
 	return append([]finding{
-		a.checkProcessors(), checkSettings(), checkState(state), checkSocket(state), a.checkBroker(ctx, state),
+		a.checkProcessors(), checkSettings(), checkState(state), checkSocket(state), a.checkBroker(ctx, state), a.checkShared(ctx),
 		checkSandbox(ctx), checkNamespaces(), checkCgroups(), a.checkClock(),
 	}, checkTools(ctx)...)
 }
@@ -191,6 +194,24 @@ func (a *app) checkBroker(ctx context.Context, state string) finding {
 		return finding{"broker", false, false, fmt.Sprintf("process %d runs version %s, this is %s", ping.PID, ping.Version, a.version), "godwit up --stop; the next job starts a new one"}
 	}
 	return finding{"broker", true, false, fmt.Sprintf("process %d, %s", ping.PID, plural(int64(ping.Jobs), "job")), ""}
+}
+
+// checkShared looks for a broker of all users of this machine.
+func (a *app) checkShared(ctx context.Context) finding {
+	socket := cmp.Or(os.Getenv(api.SocketSetting), api.SharedSocket)
+	switch err := api.Trusted(socket); {
+	case errors.Is(err, fs.ErrNotExist):
+		return finding{"shared broker", true, false, "none on this machine", ""}
+	case err != nil:
+		return finding{"shared broker", false, false, err.Error(), "ask root: docs/guides/shared.md"}
+	}
+	c := api.Dial(socket)
+	defer c.Close()
+	ping, err := c.Ping(ctx)
+	if err != nil {
+		return finding{"shared broker", false, false, err.Error(), "ask root: docs/guides/shared.md"}
+	}
+	return finding{"shared broker", true, false, fmt.Sprintf("process %d on %s, %s of all users", ping.PID, socket, plural(int64(ping.Jobs), "job")), ""}
 }
 
 func checkSandbox(ctx context.Context) finding {

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,7 +36,11 @@ func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]strin
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	c := api.Dial(api.SocketPath(state))
+	socket := cmp.Or(os.Getenv(api.SocketSetting), api.SocketPath(state))
+	if _, err := os.Stat(socket); err != nil && api.Trusted(api.SharedSocket) == nil {
+		socket = api.SharedSocket
+	}
+	c := api.Dial(socket)
 	defer c.Close()
 	jobs, err := c.Jobs(cmd.Context(), false)
 	if err != nil {
