@@ -65,6 +65,7 @@ type Cluster struct {
 	Queue       int                            // processors that jobs may wait for in that queue; 0: no limit
 	Site        string                         // clusters of one site see the same files; "": that of the broker
 	Files       driver.Stager                  // moves them; nil: the driver does, if it can
+	Indirect    bool                           // not from or to other clusters without the broker
 }
 
 // Broker is the live broker. Its methods may be called from any goroutine.

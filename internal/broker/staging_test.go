@@ -166,6 +166,9 @@ func TestAnInputComesFromWhereItIsFastest(t *testing.T) {
 	}
 	b.ways.load("rubbish")
 	want("the same later", "leeds/x", 10)
+	york.Indirect = true
+	want("one for somebody who does not want that", "broker", 20)
+	york.Indirect = false
 
 	in.Tree = "t"
 	b.replicas.note(replica{Site: "leeds", Path: "/x", Size: in.Size, Tree: "t", At: []string{"hull"}, Elsewhere: true})

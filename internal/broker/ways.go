@@ -76,8 +76,8 @@ type source struct {
 // peer is what has the files of a cluster go to and come from others directly;
 // nil if nothing does.
 func (b *Broker) peer(ctx context.Context, c *cluster) driver.Peer {
-	if c.Site == "" {
-		return nil // the broker is there
+	if c.Site == "" || c.Indirect { // the broker is there, or has to be in between
+		return nil
 	}
 	p, _ := b.stager(ctx, c).(driver.Peer)
 	return p

@@ -43,6 +43,7 @@ type Cluster struct {
 	SSH        string   // user@host, as the OpenSSH client takes it; "": on this machine
 	SSHHosts   []string // all of them, if the cluster is several machines without a manager; the first is SSH
 	SSHOptions []string // for that client
+	Indirect   bool     // its files go to and from other clusters through the broker only
 	Dir        string   // folder there that all hosts of the cluster see; "": the usual one
 	Partition  string   // of Slurm, or queue of Grid Engine; "": the usual one
 	PE         string   // parallel environment of Grid Engine

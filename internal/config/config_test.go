@@ -102,6 +102,8 @@ func TestAWrongFileIsToldByLineFieldAndValue(t *testing.T) {
 		{in("driver: slurm, cpus: 1"), `:1: clusters[0].cpus: only for a part of this machine; a is none`},
 		{in("ssh: -oProxyCommand=x"), `:1: clusters[0].ssh "-oProxyCommand=x": a host as ssh takes it, such as alice@login.example.org`},
 		{in("ssh_options: [-4]"), `:1: clusters[0].ssh_options: only together with ssh`},
+		{in("direct: false"), `:1: clusters[0].direct: only together with ssh`},
+		{in("ssh: x, direct: perhaps"), `:1: clusters[0].direct "perhaps": true or false`},
 		{in("partition: p"), `:1: clusters[0].partition: only with driver slurm or gridengine`},
 		{in("driver: slurm, pe: mpi"), `:1: clusters[0].pe: only with driver gridengine`},
 		{in("driver: slurm, poll: 1ms"), `:1: clusters[0].poll "1ms": a time from 200ms to 10m`},

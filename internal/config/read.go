@@ -162,6 +162,7 @@ func readCluster(v yamlfile.Value, cpus []int) *cluster {
 		yamlfile.Key("nice", func(v yamlfile.Value) { c.Nice = v.Whole(0, 19) }),
 		yamlfile.Set("memory", &c.Memory, positiveSize),
 		yamlfile.Key("ssh", c.readSSH),
+		yamlfile.Key("direct", func(v yamlfile.Value) { c.Indirect = !v.Bool() }),
 		yamlfile.Key("ssh_options", func(v yamlfile.Value) { c.SSHOptions = texts(v, "options of ssh") }),
 		yamlfile.Key("dir", func(v yamlfile.Value) { c.Dir = v.Text("a folder") }),
 		yamlfile.Set("partition", &c.Partition, yamlfile.Value.Name),
@@ -198,7 +199,7 @@ func (c *cluster) misplaced(found yamlfile.Found) {
 		wrong([]string{"cpus", "quota", "nice"}, "only for a part of this machine; "+c.Name+" is none")
 	}
 	if c.SSH == "" {
-		wrong([]string{"ssh_options"}, "only together with ssh")
+		wrong([]string{"ssh_options", "direct"}, "only together with ssh")
 	}
 	if !c.Managed() {
 		wrong([]string{"partition", "options", "time", "poll", "queue", "env", "commands"}, "only with driver slurm or gridengine")

@@ -25,6 +25,7 @@ func filesHere(state string, chunks *depot.Store) driver.Stager {
 // placeSite says which files a cluster sees. Those that are reached in the same
 // way see the same.
 func (g *grid) placeSite(b *broker.Cluster, c *config.Cluster) {
+	b.Indirect = c.Indirect
 	switch {
 	case c.SSH == "":
 		b.Files = g.files
