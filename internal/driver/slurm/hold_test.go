@@ -16,6 +16,7 @@ import (
 // Slurm wants an operator for this, which root is.
 func TestAnOperatorReserves(t *testing.T) {
 	if os.Getenv(inside) == "" {
+		t.Parallel()
 		t.Log(onAClusterAs(t, root, 2, 2, []string{"-test.run=^TestAnOperatorReserves$", "-test.v"}))
 		return
 	}

@@ -24,6 +24,7 @@ import (
 // All of this runs on one cluster, as an ordinary user on its head.
 func TestOnARealSlurm(t *testing.T) {
 	if os.Getenv(inside) == "" {
+		t.Parallel()
 		run := flag.Lookup("test.run").Value.String()
 		if !strings.Contains(run, t.Name()) { // else it may name one of those below
 			run = "^" + t.Name() + "$"
