@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
@@ -170,12 +171,15 @@ func (d *Driver) attend(p *process) {
 			}
 			return
 		}
-		next := p.again()
-		d.rest(next)
+		p = p.again()
+		if a == nil { // it is through with nothing: it has lost its senses
+			p.signal(syscall.SIGKILL)
+			continue
+		}
+		d.rest(p)
 		a.mu.Lock()
 		a.well()
 		a.mu.Unlock()
-		p = next
 	}
 }
 
