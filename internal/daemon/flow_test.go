@@ -64,17 +64,38 @@ func newFlowBed(t *testing.T) *flowBed {
 	return b
 }
 
+// flowProcess is godwit flow run.
+type flowProcess struct {
+	*exec.Cmd
+	said  bytes.Buffer
+	ended chan struct{}
+	err   error // valid once it has ended
+}
+
 // run starts the workflow, or goes on with it.
-func (b *flowBed) run() (*exec.Cmd, *bytes.Buffer) {
+func (b *flowBed) run() *flowProcess {
 	b.Helper()
-	var said bytes.Buffer
+	p := &flowProcess{ended: make(chan struct{})}
 	cmd := exec.Command(binary, "flow", "run", filepath.Join(b.dir, "work", "flow.yaml"))
 	cmd.Env = append(os.Environ(), "GODWIT_STATE="+filepath.Join(b.dir, "state"), "GODWIT_CONFIG="+filepath.Join(b.dir, "config.yaml"))
-	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Stdout, cmd.Stderr = &p.said, &p.said
+	// A broker that it starts outlives it; only what it says itself is waited for.
+	cmd.WaitDelay = 5 * time.Second
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	return cmd, &said
+	p.Cmd = cmd
+	go func() {
+		defer close(p.ended)
+		p.err = cmd.Wait()
+	}()
+	return p
+}
+
+// wait returns when it has ended, and how.
+func (p *flowProcess) wait() error {
+	<-p.ended
+	return p.err
 }
 
 // killBroker ends the broker as a loss of power would.
@@ -94,47 +115,54 @@ func TestAWorkflowGoesOnWhoeverIsKilledAndNoTaskRunsTwiceAfterSuccess(t *testing
 	random := rand.New(rand.NewPCG(seed, 1))
 	b := newFlowBed(t)
 	brokers, runs := 0, 0
-	cmd, said := b.run()
+	run := b.run()
 	over := false
 	for round := 0; round < 5 && !over; round++ {
-		b.untilWritten(1 + 4*round + random.IntN(3)) // of 20 lines
+		b.untilWritten(run, 1+4*round+random.IntN(3)) // of 20 lines
 		time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond)
 		who := random.IntN(3)
 		if who != 1 && b.killBroker() {
 			brokers++
 		}
 		if who != 0 {
-			_ = cmd.Process.Kill()
-			if over = cmd.Wait() == nil; over {
+			_ = run.Process.Kill()
+			if over = run.wait() == nil; over {
 				break // it had ended before it was killed; the next would begin anew
 			}
 			runs++
-			cmd, said = b.run()
+			run = b.run()
 		}
 	}
 	if !over {
-		if err := cmd.Wait(); err != nil {
-			t.Fatalf("%v\n%s", err, said)
+		if err := run.wait(); err != nil {
+			t.Fatalf("%v\n%s", err, &run.said)
 		}
 	}
-	t.Logf("killed %d brokers and %d runs\n%s", brokers, runs, said)
+	t.Logf("killed %d brokers and %d runs\n%s", brokers, runs, &run.said)
 	b.checkDiary()
 	if out, err := os.ReadFile(filepath.Join(b.dir, "work", "c")); err != nil || strings.Count(string(out), "x") != 8 {
 		t.Errorf("the result is %q, %v", out, err)
 	}
 }
 
-// untilWritten waits until the tasks have written so many lines.
-func (b *flowBed) untilWritten(lines int) {
+// untilWritten waits until the tasks have written so many lines, or the run is over.
+func (b *flowBed) untilWritten(run *flowProcess, lines int) {
 	b.Helper()
 	for range 6000 {
 		data, _ := os.ReadFile(b.diary)
 		if bytes.Count(data, []byte("\n")) >= lines {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		select {
+		case <-run.ended:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
-	b.Fatal("the workflow does not go on")
+	_ = run.Process.Kill()
+	_ = run.wait()
+	data, _ := os.ReadFile(b.diary)
+	b.Fatalf("the workflow does not go on:\n%s\n%s\n%s", data, &run.said, b.told(""))
 }
 
 // checkDiary wants every task to have ended once, and not to have begun after that.
@@ -172,7 +200,7 @@ func (b *flowBed) told(name string) string {
 	jobs, err := b.client.Jobs(ctx, true)
 	text := fmt.Sprintln(err)
 	for _, j := range jobs {
-		if j.Name != name {
+		if name != "" && j.Name != name {
 			continue
 		}
 		list, err := b.client.Explain(ctx, fmt.Sprint(j.ID))
@@ -196,9 +224,9 @@ tasks:
 	if err := os.WriteFile(filepath.Join(b.dir, "work", "flow.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd, said := b.run()
-	err := cmd.Wait()
-	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(said.String(), "task bad failed") || !strings.Contains(said.String(), "no such luck") {
+	run := b.run()
+	err := run.wait()
+	if said := run.said.String(); run.ProcessState.ExitCode() != 1 || !strings.Contains(said, "task bad failed") || !strings.Contains(said, "no such luck") {
 		t.Errorf("ended with %v:\n%s", err, said)
 	}
 	tries, _ := os.ReadFile(b.diary)

@@ -170,7 +170,9 @@ func (r *runner) recall(ctx, inner context.Context) error {
 		switch {
 		case job == nil:
 			continue
-		case !job.Over():
+		case !job.Over() || job.State == core.Done && r.missing(t) != "":
+			// It runs, or its results are on their way home, or were removed.
+			x.recalled = job.Over()
 			if h := r.host(job.Cluster); h >= 0 {
 				r.step(inner, conduct.Input{Kind: conduct.Adopt, Task: t, Host: h})
 			} else {
@@ -179,7 +181,7 @@ func (r *runner) recall(ctx, inner context.Context) error {
 			x.Job = job.ID
 			r.follow(inner, t, x.Try, job.ID)
 			continue
-		case job.State != core.Done || r.missing(t) != "":
+		case job.State != core.Done:
 			continue // it is tried again, as another job
 		}
 		x.Job, x.Done, x.Cluster, x.State = job.ID, true, job.Cluster, job.State
@@ -231,7 +233,7 @@ func (r *runner) submitAll(ctx context.Context) error {
 func (r *runner) submit(ctx context.Context, o conduct.Order) error {
 	x, task := &r.state.Tasks[o.Task], &r.Flow.Tasks[o.Task]
 	x.Try++
-	x.Started, x.Ended = time.Time{}, time.Time{}
+	x.Started, x.Ended, x.recalled = time.Time{}, time.Time{}, false
 	job := *task.Job
 	job.Name = r.Flow.Name + "." + task.ID
 	job.Workdir, job.Inputs = r.Flow.Dir, nil

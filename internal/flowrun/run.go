@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/flowfile"
@@ -51,6 +52,9 @@ type Task struct {
 	Failed  bool // for good
 	Why     string
 	lost    bool // its job was cancelled by us
+	// recalled: its job had ended when the run was gone on with, and its results may
+	// not have been home then, or be gone since.
+	recalled bool
 }
 
 // A State is how far a run is.
@@ -80,6 +84,7 @@ type runner struct {
 	ready   []conduct.Order
 	wake    float64
 	leaving bool
+	failure error // that keeps the run from being carried on
 }
 
 // event is what becomes of a job.
@@ -144,6 +149,9 @@ func (r *runner) loop(ctx, inner context.Context) error {
 		if err := r.submitAll(inner); err != nil {
 			return err
 		}
+		if r.failure != nil {
+			return r.failure
+		}
 	}
 	r.state.Over = true
 	r.see()
@@ -207,6 +215,10 @@ func (r *runner) hear(ctx context.Context, e event) {
 	}
 	if e.err != nil {
 		t.Why = e.err.Error()
+		if e.job == nil && !badinput.Is(e.err) { // nobody knows what became of it
+			r.failure = fmt.Errorf("task %s: %w; what runs goes on, and so does the workflow when it is run again", t.ID, e.err)
+			return
+		}
 		r.step(ctx, conduct.Input{Kind: conduct.Failed, Task: e.task})
 		return
 	}
@@ -247,6 +259,11 @@ func (r *runner) ended(ctx context.Context, task int, j *api.Job) {
 	case j.State == core.Done:
 		if file := r.missing(task); file != "" {
 			t.Why = "it ended with code 0 and did not make " + file
+			if t.recalled { // it may have: then somebody removed it since
+				r.news("task %s is run again: %s is gone", t.ID, file)
+				r.step(ctx, conduct.Input{Kind: conduct.Lost, Task: task})
+				return
+			}
 			break
 		}
 		t.Done = true
