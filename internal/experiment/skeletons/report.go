@@ -1,11 +1,14 @@
 package skeletons
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
@@ -46,14 +49,36 @@ func (m *Measured) Errors() []float64 {
 	return list
 }
 
-// Write writes the report into a folder and returns its path.
+// Write writes the report into a folder and returns its path. What was measured stands
+// beside it; programs that were measured before and not now stay in the report.
 func (r *Result) Write(dir string) (string, error) {
-	figure := filepath.Join(dir, "skeletons", "skeletons.svg")
-	if err := os.MkdirAll(filepath.Dir(figure), 0o755); err != nil {
+	kept := filepath.Join(dir, "skeletons", "skeletons.json")
+	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+		return "", err
+	}
+	r.keep(kept)
+	data, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "skeletons.md")
-	return path, errors.Join(r.figure().SaveSVG(figure), outfile.WriteAll(path, []byte(r.markdown())))
+	return path, errors.Join(r.figure().SaveSVG(filepath.Join(dir, "skeletons", "skeletons.svg")),
+		outfile.WriteAll(kept, append(data, '\n')), outfile.WriteAll(path, []byte(r.markdown())))
+}
+
+// keep adds the programs of an earlier result that was measured alike.
+func (r *Result) keep(path string) {
+	var old Result
+	data, err := os.ReadFile(path)
+	if err != nil || json.Unmarshal(data, &old) != nil || old.Part != r.Part || old.Repeat != r.Repeat {
+		return
+	}
+	for _, m := range old.Programs {
+		if !slices.ContainsFunc(r.Programs, func(have Measured) bool { return have.Name == m.Name }) {
+			r.Programs = append(r.Programs, m)
+		}
+	}
+	slices.SortFunc(r.Programs, func(a, b Measured) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 func (r *Result) figure() plot.Figure {
@@ -82,24 +107,26 @@ func (r *Result) markdown() string {
 
 A skeleton ([how it is made](../guides/capture.md)) is worth running only if its time says how long
 the program will take. Four hosts of a lab, each with 0.3 of a processor; between any two of them
-%g Mbit/s, of which others leave a half, a third, … a tenth: drawn for each pair, %d states, the
-same for all programs. Each program is captured once, where nobody else uses the network; then, in
-every state, its skeleton runs (%.0f %% of the program's time was asked for) and after it the program.
+%g Mbit/s, of which others leave all, a half, a third, … at most up to a tenth: drawn for each state how busy
+the network is, then for each pair; %d states, the same for all programs. Each program is captured once,
+where nobody else uses the network; then, in every state, its skeleton runs (%.0f %% of the program's time
+was asked for) and after it the program, %d times in turn. The shortest run of each counts: whoever else
+uses the machine only makes a run longer.
 
-`, whole, states, 100*r.Part)
-	b.WriteString("| program | alone | skeleton's part | program, all states | r | prediction off by, median | worst |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+`, whole, states, 100*r.Part, r.Repeat)
+	b.WriteString("| program | alone | skeleton's part | program, all states | r | prediction off by, median | worst | load |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for i := range r.Programs {
 		m := &r.Programs[i]
 		low, high, worst := math.Inf(1), 0.0, 0.0
 		for j, x := range m.Program {
 			low, high, worst = min(low, x), max(high, x), max(worst, m.Errors()[j])
 		}
-		fmt.Fprintf(&b, "| %s %s | %.2f s | %.1f %% | %.2f to %.2f s | **%.3f** | %.0f %% | %.0f %% |\n", m.Name, strings.Join(m.Args, " "), m.Alone, 100*m.Scale,
-			low, high, m.R(), 100*measured.Median(m.Errors()), 100*worst)
+		fmt.Fprintf(&b, "| %s %s | %.2f s | %.1f %% | %.2f to %.2f s | **%.3f** | %.0f %% | %.0f %% | %s |\n", m.Name, strings.Join(m.Args, " "), m.Alone, 100*m.Scale,
+			low, high, m.R(), 100*measured.Median(m.Errors()), 100*worst, m.Load)
 	}
 	fmt.Fprintf(&b, "\n![a point for each state of the network](skeletons/skeletons.svg)\n\n")
 	fmt.Fprintf(&b, "The prediction is the skeleton's time divided by its part of the program's time, without any fit. "+
-		"Asked for is r above 0.95.\n\nMade again with `godwit experiment skeletons`, as root. %s, %d processors, %s; load before %s, after %s.\n",
-		r.Machine.Model, r.Machine.CPUs, r.Machine.Kernel, r.Machine.LoadBefore, r.Machine.LoadAfter)
+		"Asked for is r above 0.95. The load is the machine's (averages of 1, 5 and 15 minutes): it is better made when that is low.\n\n"+
+		"Made again with `godwit experiment skeletons`, as root. %s, %d processors, %s.\n", r.Machine.Model, r.Machine.CPUs, r.Machine.Kernel)
 	return b.String()
 }
