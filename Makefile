@@ -141,6 +141,7 @@ demo: build ## a program with a deadline while its cluster degrades: moved in ti
 
 experiments: build ## run the experiments of the papers and write docs/experiments
 	$(BUILD)/godwit experiment koala
+	$(BUILD)/godwit experiment workflow
 	$(BUILD)/godwit experiment adaptive
 	$(BUILD)/godwit experiment models
 
