@@ -22,6 +22,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/flowrun"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
 	"github.com/godwit-hpc/godwit/internal/outfile"
+	"github.com/godwit-hpc/godwit/internal/platform"
+	"github.com/godwit-hpc/godwit/internal/policy/flow"
 )
 
 const flowRunLong = `Runs a workflow: every task is a job, submitted when the tasks before it are done
@@ -52,6 +54,8 @@ type flowRunFlags struct {
 	fresh  bool
 	stop   bool
 	burn   float64
+
+	platform string
 }
 
 func (a *app) flowRunCommand() *cobra.Command {
@@ -65,6 +69,7 @@ func (a *app) flowRunCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.flowRun(cmd.Context(), args[0], f) },
 	}
 	how, out := newGroup("How"), newGroup("Output")
+	how.flags.StringVar(&f.platform, "platform", "", "plan transfers between clusters by the links of the platform in `FILE`, which names them as the broker does")
 	how.flags.BoolVar(&f.fresh, "fresh", false, "begin anew, although an earlier run of the file is not done")
 	how.flags.BoolVar(&f.stop, "stop", false, "start nothing more once a task has failed")
 	how.flags.Var(number(&f.burn, 0, 1000), "burn", "of WfFormat: run no programs, but burn this part of the recorded time of each task on a processor")
@@ -75,7 +80,11 @@ func (a *app) flowRunCommand() *cobra.Command {
 }
 
 func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
-	flow, err := a.runnable(file, f.burn)
+	work, err := a.runnable(file, f.burn)
+	if err != nil {
+		return err
+	}
+	route, err := clusterRoutes(f.platform)
 	if err != nil {
 		return err
 	}
@@ -93,15 +102,15 @@ func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
 	defer book.close()
 	v := a.newFlowView(f.output == "json")
 	state, err := flowrun.Run(ctx, flowrun.Options{
-		Flow: flow, ID: book.ID, Again: book.again, Connect: a.connect, Send: a.sendFiles, Clock: a.now, StopAll: f.stop,
-		Env: travelling(), See: v.see,
+		Flow: work, ID: book.ID, Again: book.again, Connect: a.connect, Send: a.sendFiles, Clock: a.now, StopAll: f.stop,
+		Env: travelling(), See: v.see, Route: route,
 	})
 	v.close()
 	if state == nil {
 		return err
 	}
 	if ctx.Err() != nil {
-		a.say("flow " + flow.Name + " was cancelled; run it again to go on")
+		a.say("flow " + work.Name + " was cancelled; run it again to go on")
 		return exitCode(exitInterrupted)
 	}
 	if err != nil {
@@ -116,6 +125,28 @@ func (a *app) flowRun(ctx context.Context, file string, f *flowRunFlags) error {
 		}
 	}
 	return a.flowEnd(state, f.output)
+}
+
+// clusterRoutes are the ways between clusters that a platform describes; nil if there
+// is none. Of clusters that it does not name nothing is known.
+func clusterRoutes(file string) (func(from, to string) flow.Route, error) {
+	if file == "" {
+		return nil, nil
+	}
+	g, _, err := loadGrid(file)
+	if err != nil {
+		return nil, err
+	}
+	return func(from, to string) flow.Route {
+		a, known := g.Platform.Cluster(from)
+		b, both := g.Platform.Cluster(to)
+		if known && both {
+			if r, ok := g.Platform.Route(platform.FrontEndOf(a), platform.FrontEndOf(b)); ok && r.Mbps > 0 {
+				return flow.Route{Latency: r.Ms / 1e3, PerByte: 8 / (r.Mbps * 1e6)}
+			}
+		}
+		return flowrun.Unknown
+	}, nil
 }
 
 // runnable is a workflow that can be run.

@@ -32,7 +32,7 @@ func (r *Results) Write(dir string) (string, error) {
 // figure is the length of the sweep in all cases and ways, in instances one after the
 // other on a node of UH.
 func (r *Results) figure() plot.Figure {
-	c := plot.Chart{Title: "Length of the sweep", YLabel: "rounds of an instance on a node of UH", Width: 720, Height: 300}
+	c := plot.Chart{Title: "Length of the sweep", YLabel: "rounds of an instance on a node of UH"}
 	heights := map[string][]float64{}
 	for i := range r.Cases {
 		k := &r.Cases[i]
@@ -44,7 +44,7 @@ func (r *Results) figure() plot.Figure {
 	for _, way := range Ways() {
 		c.Series = append(c.Series, plot.NewBars(way, heights[way]))
 	}
-	return plot.Figure{Rows: 1, Cols: 1, Charts: []plot.Chart{c}, CellWidth: 960, CellHeight: 320}
+	return plot.Figure{Rows: 1, Cols: 1, Charts: []plot.Chart{c}, CellWidth: 1250, CellHeight: 320}
 }
 
 const head = `# The workflow experiment
