@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/mpirun"
 )
 
 // A launcher and the limb that it grows on another host tell each other that they
@@ -30,7 +32,7 @@ func Limb(mark string, yield bool, line string) int {
 		return limbFails(err)
 	}
 	if yield {
-		if lib, err := yieldLibrary(); err == nil {
+		if lib := mpirun.Yield(); lib != "" {
 			_ = os.Setenv("LD_PRELOAD", lib) // cannot fail: there is no NUL in it
 		}
 	}

@@ -1,18 +1,14 @@
 package agent
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
-	"github.com/godwit-hpc/godwit/mpi/yield"
+	"github.com/godwit-hpc/godwit/internal/mpirun"
 )
 
 // yieldVariable tells the launcher that ranks are to sleep while they wait.
@@ -24,7 +20,7 @@ const yieldVariable = "GODWIT_MPI_YIELD"
 func mpiVariables(a *wire.Attempt, f folder, ours []string) map[string]string {
 	set := map[string]string{}
 	if a.MPI.Yield {
-		if lib, err := yieldLibrary(); err == nil {
+		if lib := mpirun.Yield(); lib != "" {
 			set["LD_PRELOAD"] = lib
 			set[yieldVariable] = "1"
 		}
@@ -84,57 +80,4 @@ func hostFile(a *wire.Attempt) string {
 		fmt.Fprintf(&b, "%s slots=%d\n", name, h.Procs)
 	}
 	return b.String()
-}
-
-// yieldLibrary is the path of the library that makes waiting ranks sleep: beside
-// this program, where it has been put once, or else among what the user's programs
-// keep.
-func yieldLibrary() (string, error) {
-	lib := yield.Library()
-	if lib == nil {
-		return "", errors.New("it was not built")
-	}
-	sum := sha256.Sum256(lib)
-	name := "godwit-yield-" + hex.EncodeToString(sum[:6]) + ".so"
-	var places []string
-	if self, err := os.Executable(); err == nil {
-		places = append(places, filepath.Dir(self))
-	}
-	if dir, err := os.UserCacheDir(); err == nil {
-		places = append(places, filepath.Join(dir, "godwit"))
-	}
-	err := errors.New("there is no place for it")
-	for _, dir := range places {
-		path := filepath.Join(dir, name)
-		if strings.ContainsAny(path, " :") { // which the loader would take for two
-			continue
-		}
-		if _, err = os.Stat(path); err == nil {
-			return path, nil
-		}
-		if err = put(path, lib); err == nil {
-			return path, nil
-		}
-	}
-	return "", err
-}
-
-// put writes a file that appears when it is whole.
-func put(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".godwit-yield-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o755), f.Close()) //nolint:gosec // a library, for whoever runs the program
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // it is not whole
-	}
-	return err
 }

@@ -66,7 +66,7 @@ func place(name, ending string, data []byte) (string, error) {
 
 // put writes a file that appears when it is whole.
 func put(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".godwit-mpi-")
