@@ -51,17 +51,21 @@ const toLookUp = 10 * time.Second
 // Of is the account of a number.
 func (t *Table) Of(id uint32) (*User, error) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.Clock == nil {
 		t.Clock = clock.Real()
 	}
-	if e, ok := t.known[id]; ok && t.Clock.Since(e.at) < fresh {
+	e, ok := t.known[id]
+	ok = ok && t.Clock.Since(e.at) < fresh
+	t.mu.Unlock()
+	if ok {
 		return e.user, nil
 	}
-	u, err := lookUp(id)
+	u, err := lookUp(id) // which may take long, and nobody else waits for it
 	if err != nil {
 		return nil, err
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.known == nil {
 		t.known = map[uint32]entry{}
 	}

@@ -111,14 +111,17 @@ func Run(ctx context.Context, o Options) (err error) {
 func serve(ctx context.Context, stop func(), o Options, cfg *config.Config, b *broker.Broker, p *place) error {
 	watch := &activity{clock: clock.Real()}
 	watch.last.Store(watch.clock().UnixNano())
-	h := server.Handler(server.Options{Broker: b, Shared: p.users != nil, Version: o.Version, PID: os.Getpid(), State: o.State,
-		Embedded: o.Embedded, Shutdown: stop})
+	about := server.Options{Broker: b, Version: o.Version, PID: os.Getpid(), State: o.State, Embedded: o.Embedded, Shutdown: stop}
+	if p.users != nil {
+		about.Users = p.users.named
+	}
+	h := server.Handler(about)
 	srv := &http.Server{Handler: watch.around(h), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	l := p.listener
 	if p.users == nil {
 		l = server.SameUser(l, uint32(os.Getuid()))
 	} else {
-		srv.ConnContext = server.Identify(p.users.named)
+		srv.ConnContext = server.Identify
 		p.users.serve = func(u broker.User, l net.Listener) func() { return serveAgents(server.For(ctx, u), h, l) }
 	}
 	close := serveAgents(server.For(ctx, broker.User{Name: userName()}), h, p.agents)

@@ -25,8 +25,10 @@ import (
 
 // Options is what a server needs to know.
 type Options struct {
-	Broker   *broker.Broker
-	Shared   bool // by several users: a request is answered only if it is known whose it is
+	Broker *broker.Broker
+	// Users looks up who may ask; nil: one user alone, whoever comes. Else a request
+	// is answered only if it is known whose it is.
+	Users    func(uid uint32) (broker.User, error)
 	Version  string
 	PID      int
 	State    string
@@ -49,8 +51,8 @@ func Handler(o Options) http.Handler {
 	for pattern, handle := range s.routes() { // order-free: a mux knows no order
 		mux.HandleFunc(pattern, handle)
 	}
-	if o.Shared {
-		return identified(unlessStuck(o.Broker, mux))
+	if o.Users != nil {
+		return identified(o.Users, unlessStuck(o.Broker, mux))
 	}
 	return unlessStuck(o.Broker, mux)
 }

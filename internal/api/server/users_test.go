@@ -34,6 +34,15 @@ import (
 
 var root, alice, bob = broker.User{ID: 0, Name: "root"}, broker.User{ID: 20001, Name: "alice"}, broker.User{ID: 20002, Name: "bob"}
 
+func lookUp(uid uint32) (broker.User, error) {
+	for _, u := range []broker.User{root, alice, bob} {
+		if u.ID == uid {
+			return u, nil
+		}
+	}
+	return broker.User{}, fmt.Errorf("user %d has no account", uid)
+}
+
 // secret is in everything of alice's that nobody else is to see.
 const secret = "alices-secret"
 
@@ -111,7 +120,7 @@ func newBench(t *testing.T) *bench {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- b.broker.Run(ctx) }()
-	o := Options{Broker: b.broker, Shared: true, Version: "test", Shutdown: func() { t.Error("the broker is to end") }}
+	o := Options{Broker: b.broker, Users: lookUp, Version: "test", Shutdown: func() { t.Error("the broker is to end") }}
 	b.handler, b.routes = Handler(o), (&server{o}).routes()
 	for _, u := range []broker.User{root, alice, bob} {
 		s := httptest.NewUnstartedServer(b.handler)
@@ -406,14 +415,7 @@ func TestWhoAsksIsWhoTheSystemSays(t *testing.T) {
 	if err = errors.Join(err, os.Chmod(dir, 0o755), os.Chmod(socket, 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	srv := &http.Server{Handler: b.handler, ReadHeaderTimeout: time.Minute, ConnContext: Identify(func(uid uint32) (broker.User, error) {
-		for _, u := range []broker.User{root, alice, bob} {
-			if u.ID == uid {
-				return u, nil
-			}
-		}
-		return broker.User{}, fmt.Errorf("user %d has no account", uid)
-	})}
+	srv := &http.Server{Handler: b.handler, ReadHeaderTimeout: time.Minute, ConnContext: Identify}
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { _ = srv.Close() })
 	id := b.submit(alice, secret)

@@ -54,43 +54,47 @@ func peer(conn net.Conn) (uint32, error) {
 	return cred.Uid, nil
 }
 
-// whoKey is under which a context says whose connection it is, or why nobody
-// knows.
+// whoKey is under which a context says whose connection it is: a broker.User, or
+// the number of one, or why nobody knows.
 type whoKey struct{}
 
-// Identify says, for the whole life of a connection, whose it is: as the system
-// knows the process at the other end. lookUp finds the account.
-func Identify(lookUp func(uid uint32) (broker.User, error)) func(context.Context, net.Conn) context.Context {
-	return func(ctx context.Context, conn net.Conn) context.Context {
-		uid, err := peer(conn)
-		if err != nil {
-			return context.WithValue(ctx, whoKey{}, err)
-		}
-		u, err := lookUp(uid)
-		if err != nil {
-			return context.WithValue(ctx, whoKey{}, err)
-		}
-		return For(ctx, u)
+// Identify notes, for the whole life of a connection, whose it is: as the system
+// knows the process at the other end.
+func Identify(ctx context.Context, conn net.Conn) context.Context {
+	uid, err := peer(conn)
+	if err != nil {
+		return context.WithValue(ctx, whoKey{}, err)
 	}
+	return context.WithValue(ctx, whoKey{}, uid)
 }
 
 // For says that everything that comes is this user's.
 func For(ctx context.Context, u broker.User) context.Context {
-	return broker.As(context.WithValue(ctx, whoKey{}, u), u)
+	return context.WithValue(ctx, whoKey{}, u)
 }
 
 var errStranger = errors.New("it is not known who asks")
 
-// identified refuses requests of which nobody knows whose they are.
-func identified(h http.Handler) http.Handler {
+// identified has requests answered on behalf of who asks. It refuses those of
+// which nobody knows whose they are.
+func identified(lookUp func(uid uint32) (broker.User, error), h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var u broker.User
+		var err error
 		switch who := r.Context().Value(whoKey{}).(type) {
 		case broker.User:
-			h.ServeHTTP(w, r)
+			u = who
+		case uint32:
+			u, err = lookUp(who)
 		case error:
-			refuse(w, who)
+			err = who
 		default:
-			refuse(w, errStranger)
+			err = errStranger
 		}
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		h.ServeHTTP(w, r.WithContext(broker.As(r.Context(), u)))
 	})
 }
