@@ -70,7 +70,7 @@ type onHost struct {
 	out *json.Decoder
 }
 
-func startSensor(t *testing.T, h *lab.Host) *onHost {
+func startSensor(t testing.TB, h *lab.Host) *onHost {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *onHost) Sense(_ context.Context, q driver.Sensing) (driver.Sensed, erro
 }
 
 // bed is a lab that is gone after the test.
-func bed(t *testing.T, plan string) *lab.Lab {
+func bed(t testing.TB, plan string) *lab.Lab {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gw-weather-")
 	if err != nil {
@@ -131,7 +131,7 @@ func bed(t *testing.T, plan string) *lab.Lab {
 
 // carried is what the links of the lab have carried so far, by name, in bytes:
 // those of hosts, and those of sites to the others, the busier direction.
-func carried(t *testing.T, l *lab.Lab) map[string]float64 {
+func carried(t testing.TB, l *lab.Lab) map[string]float64 {
 	t.Helper()
 	out, err := exec.Command("nsenter", "--net=/proc/"+strconv.Itoa(l.Switch.PID)+"/ns/net", "cat", "/proc/net/dev").Output()
 	if err != nil {
