@@ -16,8 +16,9 @@ import (
 
 // What is in the cell besides its hosts.
 const (
-	Queue = "all.q"
-	PE    = "mpi" // parallel environment
+	Queue   = "all.q"
+	PE      = "mpi" // parallel environment
+	Threads = "smp" // that of jobs with one process, on one host
 )
 
 // gidsPerHost is how many jobs a host can tell apart.
@@ -143,7 +144,7 @@ func (s *Cell) furnish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	objects := []object{{"-Msconf", "scheduler", scheduler}, {"-Ap", "pe", table(parallel())}}
+	objects := []object{{"-Msconf", "scheduler", scheduler}, {"-Ap", "pe", table(parallel(PE, "$fill_up"))}, {"-Ap", "smp", table(parallel(Threads, "$pe_slots"))}}
 	for i, n := range names {
 		objects = append(objects, object{"-Ae", "host-" + n, table(host(n))},
 			// The name of this file is that of the host it is about.

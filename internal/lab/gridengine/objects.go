@@ -74,17 +74,17 @@ func host(name string) [][2]string {
 	}
 }
 
-// parallel is the environment of jobs with several processes: one host is filled
-// after the other.
-func parallel() [][2]string {
+// parallel is an environment of jobs with several processors: one host is filled
+// after the other, or all are on one.
+func parallel(name, rule string) [][2]string {
 	return [][2]string{
-		{"pe_name", PE},
+		{"pe_name", name},
 		{"slots", "9999"},
 		{"user_lists", "NONE"},
 		{"xuser_lists", "NONE"},
 		{"start_proc_args", "NONE"},
 		{"stop_proc_args", "NONE"},
-		{"allocation_rule", "$fill_up"},
+		{"allocation_rule", rule},
 		{"control_slaves", "TRUE"},
 		{"job_is_first_task", "FALSE"},
 		{"urgency_slots", "min"},
@@ -112,7 +112,7 @@ func (s *Cell) queue(names []string) [][2]string {
 		{"processors", "UNDEFINED"},
 		{"qtype", "BATCH INTERACTIVE"},
 		{"ckpt_list", "NONE"},
-		{"pe_list", PE},
+		{"pe_list", PE + " " + Threads},
 		{"rerun", "FALSE"},
 		{"slots", slots},
 		{"tmpdir", s.file("tmp")},
