@@ -104,16 +104,23 @@ func retries(j *jobfile.Job) int {
 	return 0
 }
 
-// lookAround asks how the clusters are.
+// lookAround asks how the clusters are, beside the loop: one of them may take its
+// time to say.
 func (r *runner) lookAround(ctx context.Context) {
-	soon, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	list, err := r.client.Clusters(soon)
-	if err != nil {
-		_ = r.connect(ctx) // whoever follows a job says if the broker stays away
+	if r.looking {
 		return
 	}
-	r.changed(ctx, list)
+	r.looking = true
+	go func() {
+		soon, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		var list []api.Cluster
+		if c, err := r.Connect(soon); err == nil {
+			list, _ = c.Clusters(soon) // else as they were; who follows a job says if the broker stays away
+			c.Close()
+		}
+		r.looks <- list
+	}()
 }
 
 // changed tells the conductor what the clusters give to a task.

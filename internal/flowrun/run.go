@@ -85,6 +85,8 @@ type runner struct {
 	wake    float64
 	leaving bool
 	failure error // that keeps the run from being carried on
+	looks   chan []api.Cluster
+	looking bool // somebody asks how the clusters are
 }
 
 // event is what becomes of a job.
@@ -102,7 +104,7 @@ func Run(ctx context.Context, o Options) (*State, error) {
 	if o.Patience == 0 {
 		o.Patience = time.Minute
 	}
-	r := &runner{Options: o, events: make(chan event, 64)}
+	r := &runner{Options: o, events: make(chan event, 64), looks: make(chan []api.Cluster, 1)}
 	r.state = State{Flow: o.Flow, Began: o.Clock(), Tasks: make([]Task, len(o.Flow.Tasks))}
 	for t := range r.state.Tasks {
 		r.state.Tasks[t].ID = o.Flow.Tasks[t].ID
@@ -140,6 +142,9 @@ func (r *runner) loop(ctx, inner context.Context) error {
 			r.hear(inner, e)
 		case <-tick.C:
 			r.lookAround(inner)
+		case list := <-r.looks:
+			r.looking = false
+			r.changed(inner, list)
 		case <-r.wakeUp():
 			r.step(inner, conduct.Input{Kind: conduct.Tick})
 		case <-interrupted:
