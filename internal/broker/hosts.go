@@ -114,8 +114,8 @@ func (b *Broker) lookAtSelf(ctx context.Context) {
 		return
 	}
 	if a, err := w.sensor.Sense(ctx, driver.Sensing{}); err == nil {
-		w.book.Add(k, b.now(), min(1, max(0, a.Machine.Load.Share)))
-		w.book.Add(weather.Key{What: measured.MB, From: host}, b.now(), float64(a.Machine.Memory)/1e6)
+		w.book.Load([]weather.Entry{{Key: k, At: b.now(), Value: min(1, max(0, a.Machine.Load.Share))},
+			{Key: weather.Key{What: measured.MB, From: host}, At: b.now(), Value: float64(a.Machine.Memory) / 1e6}})
 	}
 }
 

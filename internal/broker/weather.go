@@ -68,11 +68,13 @@ func (b *Broker) openWeather(ctx context.Context) error {
 	}
 	w.book.Load(entries)
 	b.findSensors()
-	if b.opt.Weather.Off || len(w.hosts) < 2 {
+	if len(w.hosts) < 2 {
 		return nil
 	}
-	w.watch = watch.New(watch.Options{Hosts: w.hosts, Book: w.book, Now: b.now, Log: b.opt.Log,
-		Plan: plan.Config{Budget: b.opt.Weather.Budget, Every: b.opt.Weather.Every}})
+	if !b.opt.Weather.Off {
+		w.watch = watch.New(watch.Options{Hosts: w.hosts, Book: w.book, Now: b.now, Log: b.opt.Log,
+			Plan: plan.Config{Budget: b.opt.Weather.Budget, Every: b.opt.Weather.Every}})
+	}
 	w.moved = b.opt.Moved
 	b.opt.Moved = b.sawTransfer
 	return nil
@@ -138,16 +140,19 @@ func (b *Broker) addSensor(h watch.Host, cluster string) string {
 		}
 	}
 	w.hosts, w.whose = append(w.hosts, h), append(w.whose, cluster)
+	w.book.Place(h.Name, h.Site)
 	return h.Name
 }
 
 // watchWeather measures, and keeps what was measured, until the broker ends.
 func (b *Broker) watchWeather(ctx context.Context) {
 	w := &b.weather
-	if w.watch == nil {
+	if len(w.hosts) < 2 {
 		return
 	}
-	b.goBeside(w.watch.Run)
+	if w.watch != nil {
+		b.goBeside(w.watch.Run)
+	}
 	thinned := b.now()
 	for pause(ctx, keepEvery) {
 		var thin *store.Thin
@@ -177,7 +182,11 @@ func (b *Broker) sawTransfer(from, to string, bytes int64, took time.Duration) {
 	a, known := w.proxy[from]
 	z, alsoKnown := w.proxy[to]
 	if known && alsoKnown && a != z && bytes >= leastBytes && took >= leastTime {
-		w.watch.Moved(a, z, float64(bytes)*8/1e6/took.Seconds())
+		mbps := float64(bytes) * 8 / 1e6 / took.Seconds()
+		w.book.Add(weather.Key{What: measured.Mbps, From: a, To: z}, b.now(), mbps)
+		if w.watch != nil {
+			w.watch.Told(a, z, mbps)
+		}
 	}
 	if w.moved != nil {
 		w.moved(from, to, bytes, took)

@@ -83,9 +83,14 @@ func TestWhatTransfersAchieveIsNoted(t *testing.T) {
 
 func TestNothingIsMeasuredWhereThatIsNotWanted(t *testing.T) {
 	b, here := underTheSky(t, Weather{Off: true})
-	if b.weather.watch != nil || b.opt.Moved != nil || b.Weather(0).Watching != 0 {
+	if b.weather.watch != nil || b.Weather(0).Watching != 0 {
 		t.Error("it is")
 	}
+	if b.opt.Moved("", "leeds", 10_000_000, time.Second); len(b.weather.book.Take()) != 1 {
+		t.Error("what a transfer achieved is not noted")
+	}
+	b.weather = forecasts{}
+	b.opt.Moved = nil
 	file := filepath.Join(t.TempDir(), "net.csv")
 	if err := os.WriteFile(file, []byte(here+",leeds\n0,8\n8,0\n"), 0o600); err != nil {
 		t.Fatal(err)

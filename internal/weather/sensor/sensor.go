@@ -59,13 +59,11 @@ func (s *Sensor) Sense(ctx context.Context, q driver.Sensing) (driver.Sensed, er
 		w, err := s.probe(ctx, q.Probe)
 		return driver.Sensed{Way: w}, err
 	}
-	m := &driver.Machine{Memory: freeMemory()}
 	if s.load == nil {
 		return driver.Sensed{}, errors.ErrUnsupported
 	}
-	var err error
-	m.Load, err = s.load(ctx)
-	return driver.Sensed{Machine: m}, err
+	load, err := s.load(ctx)
+	return driver.Sensed{Machine: &driver.Machine{Load: load, Memory: freeMemory()}}, err
 }
 
 // listen lets one other in.

@@ -173,6 +173,7 @@ func TestSensorsMeasureWhatTheLinksAreAndDoNotDisturb(t *testing.T) {
 	for _, h := range l.Hosts() {
 		if h.Name != lab.HeadName {
 			hosts = append(hosts, Host{Name: h.Name, Site: h.Site, Reach: h.Name, Sensor: startSensor(t, h), Machine: true})
+			book.Place(h.Name, h.Site)
 		}
 	}
 	w := New(Options{Hosts: hosts, Book: book, Now: now, Plan: plan.Config{Every: time.Second}})

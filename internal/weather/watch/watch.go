@@ -72,7 +72,6 @@ func New(o Options) *Watch {
 	for i, h := range o.Hosts {
 		w.number[h.Name] = i
 		hosts = append(hosts, plan.Host{Name: h.Name, Site: h.Site})
-		o.Book.Place(h.Name, h.Site)
 	}
 	w.plan = plan.New(o.Plan, hosts, o.Now())
 	return w
@@ -215,10 +214,10 @@ func orEmpty(err error) error {
 	return err
 }
 
-// Moved takes in what a transfer of ours achieved between two hosts.
-func (w *Watch) Moved(from, to string, mbps float64) {
+// Told says that something else, such as a transfer, has just told how fast the
+// way between two hosts is: it need not be probed for a while.
+func (w *Watch) Told(from, to string, mbps float64) {
 	now := w.Now()
-	w.Book.Add(weather.Key{What: measured.Mbps, From: from, To: to}, now, mbps)
 	a, known := w.number[from]
 	b, alsoKnown := w.number[to]
 	if known && alsoKnown {
