@@ -154,18 +154,34 @@ func (b *Broker) bringTime(ctx context.Context, rows []history.Transfer, in *sto
 
 // rate is the bytes a second that a transfer is expected to reach.
 func (b *Broker) rate(rows []history.Transfer, from, to string, near bool) float64 {
-	if r, ok := b.weatherRate(from, to); ok {
-		return r
-	}
-	const tooFew = 64 << 10 // bytes, which tell of nothing but delays
-	rows = slices.DeleteFunc(slices.Clone(rows), func(r history.Transfer) bool { return r.Sent < tooFew })
-	if r, n := history.Rate(rows, from, to); n > 0 && r > 0 {
+	if r, ok := b.measuredRate(rows, from, to); ok {
 		return r
 	}
 	if near {
 		return nearRate
 	}
 	return guessedRate
+}
+
+// measuredRate is what the network, or earlier transfers, say of it; false if they
+// say nothing.
+func (b *Broker) measuredRate(rows []history.Transfer, from, to string) (float64, bool) {
+	if r, ok := b.weatherRate(from, to); ok {
+		return r, true
+	}
+	const tooFew = 64 << 10 // bytes, which tell of nothing but delays
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r history.Transfer) bool { return r.Sent < tooFew })
+	r, n := history.Rate(rows, from, to)
+	return r, n > 0 && r > 0
+}
+
+// directRate is that between two sites: if nothing is known of it, that of the
+// slower of their ways to the broker.
+func (b *Broker) directRate(rows []history.Transfer, from, to string) float64 {
+	if r, ok := b.measuredRate(rows, from, to); ok {
+		return r
+	}
+	return min(b.rate(rows, from, "", false), b.rate(rows, "", to, false))
 }
 
 // explainAway tells of inputs that nobody could look at.

@@ -157,6 +157,7 @@ func TestAnInputComesFromWhereItIsFastest(t *testing.T) {
 	want("a new file", "leeds/x", 10)
 	slow := history.Transfer{What: history.StageIn, From: "leeds", To: "york", Sent: 2 * mb, Seconds: 1}
 	want("one behind a slow line", "broker", 20, slow)
+	want("one of which only the way to the broker is known", "leeds/x", 10, history.Transfer{What: history.StageIn, From: "leeds", Sent: 100 * mb, Seconds: 1})
 	b.ways.note(b.clusterNamed("leeds"), york, false, b.now())
 	want("one behind a wall", "broker", 20)
 	var again ways

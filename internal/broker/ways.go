@@ -101,7 +101,7 @@ func (b *Broker) sources(ctx context.Context, rows []history.Transfer, in *store
 	}
 	direct := func(from *cluster, w driver.Wanted) {
 		if from != nil && from.Site != to.Site && b.peer(ctx, from) != nil && b.ways.open(from, to, b.now()) {
-			list = append(list, source{from, w, size / b.rate(rows, from.Name, to.Name, false)})
+			list = append(list, source{from, w, size / b.directRate(rows, from.Name, to.Name)})
 		}
 	}
 	direct(home, driver.Wanted{Path: in.Path})
