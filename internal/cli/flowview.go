@@ -89,14 +89,14 @@ func (v *flowView) head(s *flowrun.State) string {
 	if s.Count.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", s.Count.Failed)
 	}
-	if n := len(s.Notes) - 1; n > 0 {
-		text += fmt.Sprintf(", planned again %d times", n)
-	}
 	if s.Count.Done < len(s.Tasks) && s.Outlook.End > 0 {
 		at := func(x float64) string {
 			return s.Began.Add(time.Duration(x * float64(time.Second))).Format("15:04:05")
 		}
 		text += fmt.Sprintf("  ends %s (%s to %s)", at(s.Outlook.End), at(s.Outlook.Early), at(s.Outlook.Late))
+	}
+	if n := len(s.Notes) - 1; n > 0 {
+		text += fmt.Sprintf(", planned again %d times", n)
 	}
 	return text
 }
