@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -167,7 +168,15 @@ func (g *grid) here(c *config.Cluster) (*broker.Cluster, error) {
 	if speed == 0 {
 		speed = g.speeds[calibrate.Model(c.CPUs[0])]
 	}
-	d, err := site.Open(g.settings(c), site.Around{Broker: g.socket, Agent: g.Agent, Log: g.Log})
+	settings := g.settings(c)
+	if g.users != nil {
+		owner, err := g.identity()
+		if err != nil {
+			return nil, err
+		}
+		settings.Kin = g.kin(c, owner)
+	}
+	d, err := site.Open(settings, site.Around{Broker: g.socket, Agent: g.Agent, Log: g.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +190,9 @@ func (g *grid) here(c *config.Cluster) (*broker.Cluster, error) {
 
 func (g *grid) settings(c *config.Cluster) *driver.Settings {
 	dir := c.Dir
+	if g.users != nil {
+		dir = strings.ReplaceAll(dir, "%u", userName())
+	}
 	if dir == "" && c.SSH == "" {
 		dir = filepath.Join(g.State, "clusters", c.Name)
 	}

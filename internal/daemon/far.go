@@ -34,6 +34,7 @@ func (g *grid) reach(c *config.Cluster, ssh, word string, as *account.User) (*re
 	}
 	o := remote.Options{Cluster: c.Name, SSH: ssh, SSHOptions: c.SSHOptions, Socket: g.door, Control: control(g.socket), Owner: owner + word,
 		Sent: g.sentFile(c, word, as), Settings: *g.settings(c), Log: g.Log}
+	o.Settings.Kin = g.kin(c, o.Owner)
 	if as != nil {
 		if err := g.dress(&o, c, as); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -88,9 +89,21 @@ func (g *grid) dress(o *remote.Options, c *config.Cluster, as *account.User) (er
 	}
 	// Of a folder that was given, everybody has a part of their own.
 	o.Settings.Dir = strings.ReplaceAll(c.Dir, "%u", as.Name)
-	o.Settings.Nice = max(0, o.Settings.Nice) // only root may go below
 	o.Socket, err = g.users.door(as.ID)
 	return err
+}
+
+// kin is a part of the path of every folder in which users other than our own have
+// attempts on a machine of the cluster; "": there are none.
+func (g *grid) kin(c *config.Cluster, owner string) string {
+	if g.users == nil || c.Driver != config.Local {
+		return ""
+	}
+	dir := cmp.Or(c.Dir, filepath.Join(".local", "state", "godwit", "outposts", c.Name))
+	if i := strings.LastIndex(dir, "%u"); i >= 0 {
+		dir = dir[i+len("%u"):]
+	}
+	return filepath.Join("/", dir, owner, "attempts") + "/"
 }
 
 // sentFile remembers which attempts may be known to a cluster.

@@ -275,6 +275,10 @@ func runAsOwners(b *shared) {
 func untouchable(b *shared) {
 	id := b.submit(alice, "name: secret-name\nrun: echo secret output; sleep 600\n")
 	b.until("it to run", func() bool { return b.show(alice, id).State == "RUNNING" })
+	// By their folders agents of users are known not to be strangers to the broker.
+	if len(b.agents(filepath.Join(b.home(alice), ".local/state/godwit/outposts"))) == 0 {
+		b.Error("alice's agent is not called as agents are")
+	}
 	const none = "999999"
 	for _, args := range [][]string{{"show"}, {"logs"}, {"logs", "-f"}, {"explain"}, {"cancel"}, {"migrate"}, {"checkpoint"}, {"wait"}} {
 		out, err := b.as(bob, append(args, id)...)
@@ -308,6 +312,19 @@ func untouchable(b *shared) {
 	if s := b.show(alice, id); s.State != "CANCELLED" {
 		b.Errorf("it is %s", s.State)
 	}
+}
+
+// agents are the processes of agents with a folder below this one.
+func (b *shared) agents(below string) []string {
+	var list []string
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		line, _ := os.ReadFile(f)
+		if strings.Contains(string(line), "\x00agent\x00"+below) && strings.Contains(string(line), "/attempts/") {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // noLinks has files of jobs lead elsewhere while the job runs: to what is root's,

@@ -17,6 +17,7 @@ type Settings struct {
 	Quota  float64 `json:"quota,omitempty"`
 	Memory int64   `json:"memory,omitempty"`
 	Nice   int     `json:"nice,omitempty"`
+	Kin    string  `json:"kin,omitempty"` // part of the paths of folders where the same broker has attempts as other users
 
 	// Of a batch system. There Dir is on a file system that all hosts share.
 	Partition string            `json:"partition,omitempty"`

@@ -52,6 +52,24 @@ func (b *bed) tryAs(args ...string) (string, error) {
 	return out.String(), err
 }
 
+// logs is what jobs wrote: asked for by one command, as entering a host takes longer
+// than asking.
+func (b *bed) logs(ids []string) []string {
+	b.t.Helper()
+	const next = "\x01"
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	script := `for id; do "$0" logs "$id" 2>&1; printf '\001'; done`
+	cmd := b.lab.Head.As(ctx, b.user, append([]string{"/bin/sh", "-c", script, b.bin}, ids...)...)
+	cmd.Env = append(cmd.Env, "GODWIT_SOCKET="+b.socket())
+	out, err := cmd.Output()
+	list := strings.Split(strings.TrimSuffix(string(out), next), next)
+	if err != nil || len(list) != len(ids) {
+		b.t.Fatalf("%d logs of %d jobs: %v", len(list), len(ids), err)
+	}
+	return list
+}
+
 // number is the number of the user as whom the broker is used.
 func (b *bed) number() int {
 	b.t.Helper()

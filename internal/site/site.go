@@ -36,7 +36,7 @@ func Open(s *driver.Settings, a Around) (Driver, error) {
 	switch s.Kind {
 	case "local":
 		return local.New(local.Options{Cluster: s.Cluster, Dir: s.Dir, Agent: a.Agent, Broker: a.Broker, CPUs: s.CPUs, Slots: s.Slots,
-			Quota: s.Quota, Memory: s.Memory, Nice: s.Nice, Sample: s.Sample, Log: a.Log})
+			Quota: s.Quota, Memory: s.Memory, Nice: s.Nice, Kin: s.Kin, Sample: s.Sample, Log: a.Log})
 	case "slurm":
 		return batch.New(batchOptions(s, a), slurm.New(slurm.Options{Commands: s.Commands, Env: s.Env,
 			Partition: s.Partition, Options: s.Options, Log: a.Log}))

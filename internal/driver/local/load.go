@@ -21,8 +21,11 @@ func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
 	return driver.Load{Share: e.Share, Sd: e.Sd, Why: e.Why}, nil
 }
 
-// own are the attempts that run here.
-func (d *Driver) own() []load.Own {
+// own are the attempts that run here, for us and for others of the same broker.
+func (d *Driver) own() []load.Own { return d.kin.add(d.ours()) }
+
+// ours are those that run here for us.
+func (d *Driver) ours() []load.Own {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var list []load.Own

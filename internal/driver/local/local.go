@@ -39,10 +39,13 @@ type Options struct {
 	Memory int64   // bytes that an attempt may use that names no limit; 0: no limit. Needs cgroups
 	Nice   int     // of attempts that name none
 
-	NoCgroups bool          // do without cgroups even where they are allowed
-	Sample    time.Duration // how often the load is sensed; 0: every 2 s
-	Clock     clock.Clock   // nil: the machine's
-	Log       *slog.Logger  // nil: nowhere
+	NoCgroups bool // do without cgroups even where they are allowed
+	// Kin is a part of the paths of folders in which the same broker has attempts here
+	// as other users; "": there are none.
+	Kin    string
+	Sample time.Duration // how often the load is sensed; 0: every 2 s
+	Clock  clock.Clock   // nil: the machine's
+	Log    *slog.Logger  // nil: nowhere
 }
 
 // ErrReleased is what Start returns for an attempt that was released: it never
@@ -58,6 +61,7 @@ type Driver struct {
 	null  *os.File
 	owner groups
 	meter *load.Meter
+	kin   *kin
 	notes []string
 	loose bool // fewer processors than CPUs because of a quota: the kernel chooses which
 
@@ -97,6 +101,7 @@ func New(o Options) (*Driver, error) {
 		return nil, fmt.Errorf("cluster %s: %w", o.Cluster, err)
 	}
 	d.owner, d.notes = newGroups(&d.opt)
+	d.kin = &kin{folder: d.opt.Kin, clock: d.clock}
 	d.meter = load.NewMeter(load.Config{CPUs: d.opt.CPUs, Nice: d.opt.Nice, Quota: d.opt.Quota, Every: d.opt.Sample,
 		Own: d.own, Spent: func() time.Duration { return time.Duration(d.spent.Load()) }, Bounds: cgroup.Bounds, Clock: d.clock})
 	if err := d.takeOver(); err != nil {

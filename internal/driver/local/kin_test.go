@@ -1,0 +1,51 @@
+package local
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/driver/local/load"
+)
+
+func TestAgentsOfTheSameBrokerAsOtherUsersAreNoStrangers(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "word", "attempts", "1.1")
+	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(folder, 0o600); err != nil { // reading it takes as long as the test wants
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/cat", "agent", folder)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	found := func(part string, own ...load.Own) bool {
+		k := &kin{folder: part, clock: clock.Real()}
+		for _, o := range k.add(own)[len(own):] {
+			if o.Agent == cmd.Process.Pid {
+				return true
+			}
+		}
+		return false
+	}
+	for end := time.Now().Add(20 * time.Second); !found("/word/attempts/"); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it is not found")
+		}
+	}
+	if found("/other/attempts/") || found("") {
+		t.Error("a stranger is taken for one of us")
+	}
+	if found("/word/attempts/", load.Own{Agent: cmd.Process.Pid}) {
+		t.Error("one of our own is counted twice")
+	}
+}
