@@ -66,6 +66,14 @@ type Ping struct {
 	Embedded bool   `json:"embedded"` // started by run, submit or quote; ends by itself when idle
 	State    string `json:"state"`    // its folder
 	Jobs     int    `json:"jobs"`     // that have not ended
+	Limit    Limit  `json:"limit"`
+}
+
+// Limit is the largest work folder that a job may bring along; more is usually a
+// home folder by mistake.
+type Limit struct {
+	Bytes int64 `json:"bytes"`
+	Files int   `json:"files"`
 }
 
 // Submit is a job to be run, or to be quoted.

@@ -267,7 +267,11 @@ func (a *app) sendFiles(ctx context.Context, c *api.Client, dir string, names []
 			return "", err
 		}
 	}
-	id, _, _, err := depot.Push(ctx, staged, depot.NewClient(c.HTTP, api.Base+"/v1/depot"), depot.PushOptions{Limit: depot.Limit{Bytes: maxWorkBytes, Files: maxWorkFiles}})
+	limit, err := workLimit(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	id, _, _, err := depot.Push(ctx, staged, depot.NewClient(c.HTTP, api.Base+"/v1/depot"), depot.PushOptions{Limit: limit})
 	return string(id), err
 }
 

@@ -20,13 +20,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
 
-// The largest work folder that is sent without a word: more is usually a home
-// folder by mistake.
-const (
-	maxWorkBytes = 4 << 30
-	maxWorkFiles = 200_000
-)
-
 // ignoreFile lists what stays behind, as .gitignore does for git. What git
 // ignores is sent: programs and data usually are among it.
 const ignoreFile = ".godwitignore"
@@ -61,18 +54,28 @@ func (a *app) sendWork(ctx context.Context, c *api.Client, job *jobfile.Job) (st
 	if dir == "" {
 		return "", nil
 	}
+	limit, err := workLimit(ctx, c)
+	if err != nil {
+		return "", err
+	}
 	slow := time.AfterFunc(2*time.Second, func() { a.say("sending the work folder " + job.Workdir + " …") })
 	defer slow.Stop()
 	to := depot.NewClient(c.HTTP, api.Base+"/v1/depot")
-	id, _, _, err := depot.Push(ctx, dir, to, depot.PushOptions{Exclude: exclude, Cache: cache, Limit: depot.Limit{Bytes: maxWorkBytes, Files: maxWorkFiles}})
+	id, _, _, err := depot.Push(ctx, dir, to, depot.PushOptions{Exclude: exclude, Cache: cache, Limit: limit})
 	if errors.Is(err, depot.ErrTooLarge) {
 		return "", &badinput.Error{Field: "workdir", Value: job.Workdir,
-			Want: "a smaller folder: choose it with --workdir, or list in " + ignoreFile + " what stays behind", Err: err}
+			Want: "a smaller folder: choose it with --workdir, or list in " + ignoreFile + " what stays behind; or larger limits in the broker's settings", Err: err}
 	}
 	if err != nil {
 		return "", fmt.Errorf("sending the work folder %s: %w", job.Workdir, err)
 	}
 	return string(id), nil
+}
+
+// workLimit is the largest work folder that the broker takes.
+func workLimit(ctx context.Context, c *api.Client) (depot.Limit, error) {
+	ping, err := c.Ping(ctx)
+	return depot.Limit(ping.Limit), err
 }
 
 // excludes is what stays behind of a work folder.

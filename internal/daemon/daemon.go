@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/account"
+	"github.com/godwit-hpc/godwit/internal/api"
 	"github.com/godwit-hpc/godwit/internal/api/server"
 	"github.com/godwit-hpc/godwit/internal/broker"
 	"github.com/godwit-hpc/godwit/internal/clock"
@@ -111,7 +112,8 @@ func Run(ctx context.Context, o Options) (err error) {
 func serve(ctx context.Context, stop func(), o Options, cfg *config.Config, b *broker.Broker, p *place) error {
 	watch := &activity{clock: clock.Real()}
 	watch.last.Store(watch.clock().UnixNano())
-	about := server.Options{Broker: b, Version: o.Version, PID: os.Getpid(), State: o.State, Embedded: o.Embedded, Shutdown: stop}
+	about := server.Options{Broker: b, Version: o.Version, PID: os.Getpid(), State: o.State, Embedded: o.Embedded,
+		Limit: api.Limit{Bytes: cfg.Limits.Work, Files: cfg.Limits.Files}, Shutdown: stop}
 	if p.users != nil {
 		about.Users = p.users.named
 	}

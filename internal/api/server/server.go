@@ -33,7 +33,8 @@ type Options struct {
 	PID      int
 	State    string
 	Embedded bool
-	Shutdown func() // asked for by a user
+	Limit    api.Limit // of work folders
+	Shutdown func()    // asked for by a user
 }
 
 // maxBody is the largest request that is no chunk of the depot: a job file is
@@ -159,7 +160,7 @@ func body[T any](r *http.Request) (T, error) {
 
 func (s *server) ping(r *http.Request) (api.Ping, error) {
 	n, err := s.Broker.Live(r.Context())
-	return api.Ping{Version: s.Version, PID: s.PID, Embedded: s.Embedded, State: s.State, Jobs: n}, err
+	return api.Ping{Version: s.Version, PID: s.PID, Embedded: s.Embedded, State: s.State, Jobs: n, Limit: s.Limit}, err
 }
 
 func (s *server) submit(r *http.Request) (api.Submitted, error) {
