@@ -8,12 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
+
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/lab"
+	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 )
 
 // user is whose programs run on the hosts.
@@ -134,7 +135,7 @@ func (b *bed) as(ctx context.Context, argv ...string) (string, error) {
 }
 
 // tookText is how the programs say how long they took.
-var tookText = regexp.MustCompile(`: right, ([0-9.]+) s\n`)
+var tookText = lazyregexp.New(`: right, ([0-9.]+) s\n`)
 
 // run runs a program on hosts, one rank on each in their order, and returns the
 // seconds that it says it took.
