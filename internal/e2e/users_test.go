@@ -59,7 +59,7 @@ func (b *bed) logs(ids []string) []string {
 	const next = "\x01"
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	script := `for id; do "$0" logs "$id" 2>&1; printf '\001'; done`
+	script := `for id; do "$0" logs "$id" 2>/dev/null; printf '\001'; done`
 	cmd := b.lab.Head.As(ctx, b.user, append([]string{"/bin/sh", "-c", script, b.bin}, ids...)...)
 	cmd.Env = append(cmd.Env, "GODWIT_SOCKET="+b.socket())
 	out, err := cmd.Output()
