@@ -87,6 +87,8 @@ type runner struct {
 	failure error // that keeps the run from being carried on
 	looks   chan []api.Cluster
 	looking bool // somebody asks how the clusters are
+
+	stranded bool // no cluster is up that could run what is next
 }
 
 // event is what becomes of a job.
@@ -182,6 +184,14 @@ func (r *runner) wakeUp() <-chan time.Time {
 
 // see shows how things are.
 func (r *runner) see() {
+	if n := r.c.Counts(nil); n.Ready > 0 && n.Sent+n.Running == 0 && len(r.ready) == 0 {
+		if !r.stranded {
+			r.news("waiting for a cluster that is up and can run what is next")
+		}
+		r.stranded = true
+	} else {
+		r.stranded = false
+	}
 	r.state.Now = r.Clock()
 	r.state.Count = r.c.Counts(nil)
 	r.state.Outlook = r.c.Outlook(r.now())

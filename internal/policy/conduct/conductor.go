@@ -99,10 +99,20 @@ func New(cfg Config) (*Conductor, error) {
 	c.model = newModel(cfg.DAG, cfg.Hosts, cfg.Prior)
 	c.regrid()
 	c.cores = make([]core, c.grid.Cores())
-	if t := c.grid.Nobody(c.d); t >= 0 {
+	if t := c.nobody(); t >= 0 {
 		return nil, &flow.NobodyError{Task: t}
 	}
 	return c, nil
+}
+
+// nobody is a task that no host can run, even if all were up; -1 if there is none. One
+// that is down may come back.
+func (c *Conductor) nobody() int {
+	up := append([]flow.Host(nil), c.cfg.Hosts...)
+	for h := range up {
+		up[h].Down = false
+	}
+	return flow.NewGrid(up, c.cfg.Sites, c.cfg.Route).Nobody(c.d)
 }
 
 // regrid makes the grid as it is now: with what hosts give to a task, and what is
