@@ -137,8 +137,10 @@ func Time(ctx context.Context, p Program, size float64, least int) (perfmodel.Ru
 		r.Faults = float64(n.faults)
 	}
 	slices.Sort(took)
-	r.CPU, r.Runs = max(took[0], time.Microsecond).Seconds(), len(took)
-	r.Noise = took[len(took)/2].Seconds()/r.CPU - 1
+	// The median, not the least: of many short runs on a busy host some are lucky,
+	// which a long one cannot be.
+	r.CPU, r.Runs = max(took[len(took)/2], time.Microsecond).Seconds(), len(took)
+	r.Noise = 1 - took[0].Seconds()/r.CPU
 	return r, nil
 }
 

@@ -38,7 +38,7 @@ const (
 	MinSizes    = 3     // with fewer nothing is left to judge a formula by
 	maxTerms    = 3     // of a formula
 	maxFormulas = 12    // that are kept
-	exact       = 0.005 // relative errors below this say nothing about a formula
+	exact       = 0.02 // relative errors below this say nothing about a formula
 )
 
 var errFewSizes = errors.New("counts at " + strconv.Itoa(MinSizes) + " sizes or more are needed")

@@ -11,8 +11,8 @@ import (
 type Run struct {
 	Size   float64 `json:"size"`
 	Count  float64 `json:"count"`  // instructions; where these cannot be counted, CPU time in nominal operations
-	CPU    float64 `json:"cpu_s"`  // the least of several runs
-	Noise  float64 `json:"noise"`  // relative: how far the median of the runs was above the least
+	CPU    float64 `json:"cpu_s"`  // the median of several runs
+	Noise  float64 `json:"noise"`  // relative: how far the least of the runs was below the median
 	Faults float64 `json:"faults"` // pages touched for the first time
 	Runs   int     `json:"runs"`
 }

@@ -65,11 +65,11 @@ func (t Term) expected() float64 {
 	case half && t.Log > 0:
 		return 0.01
 	case half:
+		return 0.02
+	case t.Log > 0 && (t.Power == 0 || t.Power > 2) || t.Power > 3:
 		return 0.05
-	case t.Log > 0 && (t.Power == 0 || t.Power > 2):
-		return 0.1
-	case t.Log > 0 || t.Power > 3:
-		return 0.3
+	case t.Log > 0:
+		return 0.2
 	}
 	return 0.5
 }

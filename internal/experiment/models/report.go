@@ -59,7 +59,7 @@ func (r *Results) text() string {
 Written by ` + "`godwit experiment models`" + `: a measurement of one machine, not a constant of nature.
 
 Each of the example programs (examples/apps) was fitted at small sizes, as ` + "`godwit model fit`" + ` does it, and then run at two, five and ten
-times the largest of them. What was measured is the least CPU time of three runs or more; noise is how far their median was above it.
+times the largest of them. What was measured is the median CPU time of three runs or more; noise is how far the least of them was below it.
 The interval is the one that nine of ten runs should fall into.
 
 `)
