@@ -28,6 +28,9 @@ func (b *Broker) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := b.canRun(l.Jobs); err != nil {
+		return err
+	}
 	known, err := b.opt.Store.Setting(ctx, "clusters")
 	if err != nil {
 		return err
@@ -70,6 +73,16 @@ func (b *Broker) load(ctx context.Context) error {
 		b.jobs[rec.ID] = j
 	}
 	return b.keepShape(ctx, w, len(l.Snapshots) == 0 && len(l.Events) == 0)
+}
+
+// canRun refuses jobs that this broker would run as somebody else than their owner.
+func (b *Broker) canRun(jobs []store.Job) error {
+	for i := range jobs {
+		if j := &jobs[i]; b.opt.Users == nil && j.Owner != 0 {
+			return &badinput.Error{Field: "--shared", Want: fmt.Sprintf("given: job %d of %s is in this state folder, which is that of a broker of several users", j.ID, j.User)}
+		}
+	}
+	return nil
 }
 
 // loadQuote brings back what was expected of a job when it was submitted.
