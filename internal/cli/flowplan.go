@@ -92,15 +92,17 @@ func (a *app) makePlan(ctx context.Context, d *flow.DAG, g *flow.Grid, f *flowFl
 	return plan, nil
 }
 
+// worthAtMost is how long the search goes on if nobody says how long.
+const worthAtMost = 4 * time.Second
+
 // budget bounds the search. Unless the user says how long, it must be worth its
-// time: it ends when it has found nothing for a while that is short beside the
-// makespan.
+// time: it ends when for a while it has shortened the plan by less than it took.
 func (a *app) budget(ctx context.Context, f *flowFlags, makespan float64) flow.Budget {
 	begin := a.now()
 	limit, patience := f.improve, f.improve
 	if !f.given {
-		limit = min(limit, time.Duration(makespan/100*float64(time.Second)))
-		patience = 20*time.Millisecond + limit/4
+		limit = min(worthAtMost, time.Duration(makespan/100*float64(time.Second)))
+		patience = 20*time.Millisecond + limit/8
 	}
 	if limit <= 0 {
 		return flow.Budget{}
@@ -108,7 +110,7 @@ func (a *app) budget(ctx context.Context, f *flowFlags, makespan float64) flow.B
 	best, found := makespan, begin
 	return flow.Budget{Steps: f.steps, Seed: f.seed, Stop: func(now float64) bool {
 		t := a.now()
-		if now < best*(1-1e-4) {
+		if best-now > max(t.Sub(found).Seconds(), 1e-4*best) || f.given && now < best {
 			best, found = now, t
 		}
 		late := t.Sub(begin) >= limit || t.Sub(found) >= patience
