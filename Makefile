@@ -124,8 +124,8 @@ race: $(BUILD)/godwit-sandbox ## tests of the packages that start goroutines, un
 race-all: $(BUILD)/godwit-sandbox ## the same for all packages that start goroutines
 	@GO='$(GO)' sh scripts/race.sh all
 
-fuzz-short: ## a quarter of the fuzz targets, another one each day, for a few seconds
-	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME_TEST) 4
+fuzz-short: ## an eighth of the fuzz targets, another one each day, for a few seconds
+	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME_TEST) 8
 
 fuzz: ## every fuzz target for longer (FUZZTIME=2m)
 	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME)
