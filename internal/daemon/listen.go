@@ -81,13 +81,31 @@ func preparePublic(path string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return "", err
-	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || !ok || int(owner.Uid) != os.Getuid() || info.Mode().Perm()&0o022 != 0 {
-		return "", fmt.Errorf("%s is not a folder that this user alone can change: no socket is made there", dir)
+	if err := oursAlone(dir); err != nil {
+		return "", fmt.Errorf("no socket is made there: %w", err)
 	}
 	return path, os.Chmod(dir, 0o755) // whatever the mask said
+}
+
+// oursAlone complains about a folder that somebody else could change, or put
+// another in its place.
+func oursAlone(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	for path := dir; ; path = filepath.Dir(path) {
+		info, err := os.Lstat(path)
+		if err != nil {
+			return err
+		}
+		owner, ok := info.Sys().(*syscall.Stat_t)
+		open := info.Mode().Perm()&0o022 != 0 && (path == dir || info.Mode()&os.ModeSticky == 0)
+		if !info.IsDir() || !ok || int(owner.Uid) != os.Getuid() || open {
+			return fmt.Errorf("others than this user can change %s", path)
+		}
+		if path == filepath.Dir(path) {
+			return nil
+		}
+	}
 }

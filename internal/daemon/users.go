@@ -47,6 +47,10 @@ type door struct {
 var _ broker.Users = (*users)(nil)
 
 func newUsers(o *Options, public string, st store.Store) (*users, error) {
+	// What somebody else's broker left in it would be root's now.
+	if err := oursAlone(o.State); err != nil {
+		return nil, fmt.Errorf("the state folder of a broker of several users: %w", err)
+	}
 	private, err := api.PrepareSocket(o.State)
 	if err != nil {
 		return nil, err

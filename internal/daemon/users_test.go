@@ -376,3 +376,23 @@ func foundOnce(b *shared) {
 		}
 	}
 }
+
+// What the broker of a user left in a state folder is not root's to run.
+func TestABrokerForAllTakesNoStateFolderOfSomebodyElse(t *testing.T) {
+	for _, path := range []string{"state", "."} {
+		dir, err := os.MkdirTemp("", "gw-users-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(filepath.Join(dir, "state"), 0o755), os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(forUsers), 0o600),
+			os.Chown(filepath.Join(dir, path), alice.ID, alice.ID)); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), sharedSetting+"="+dir, "GODWIT_TEST_BINARY="+binary)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "others than this user can change") {
+			t.Errorf("with %s alice's: %v, %s", path, err, out)
+		}
+	}
+}
