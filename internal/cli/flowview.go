@@ -103,8 +103,8 @@ func (v *flowView) head(s *flowrun.State) string {
 
 // kindCount is how far the tasks of one kind are.
 type kindCount struct {
-	all, done, live, failed, never int
-	on                             map[string]int // running
+	all, done, live, failed int
+	on                      map[string]int // running
 }
 
 // flowTree is the kinds of tasks, each below the one it waits for last.
