@@ -1,0 +1,303 @@
+package perfmodel
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// counts are what a formula gives at some sizes, with relative noise.
+func counts(f func(n float64) float64, noise float64, sizes ...float64) []Point {
+	r := rand.New(rand.NewPCG(1, 2))
+	var list []Point
+	for _, n := range sizes {
+		list = append(list, Point{n, f(n) * (1 + noise*r.NormFloat64())})
+	}
+	return list
+}
+
+func TestTheFormulaBehindExactCountsIsFoundAndHoldsAtTenTimesTheSize(t *testing.T) {
+	for want, f := range map[string]func(n float64) float64{
+		"n³":      func(n float64) float64 { return 8*n*n*n + 60*n*n + 150_000 },
+		"n log n": func(n float64) float64 { return 15*n*math.Log2(n) + 150_000 },
+		"n²":      func(n float64) float64 { return 320*n*n + 400*n + 200_000 },
+		"n":       func(n float64) float64 { return 7 * n },
+		"1":       func(float64) float64 { return 12 },
+	} {
+		c, err := Fit(counts(f, 0, 50, 100, 200, 400, 800), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if terms := c.Best().Terms; terms[len(terms)-1].String() != want {
+			t.Errorf("grows as %s, want %s", c.Best(), want)
+		}
+		b := c.At(8000)
+		if off := math.Abs(b.Value/f(8000) - 1); off > 0.05 || b.Low > f(8000) || b.High < f(8000) {
+			t.Errorf("%s at 8000: %.3g (%.3g to %.3g), want %.3g", want, b.Value, b.Low, b.High, f(8000))
+		}
+	}
+}
+
+func TestIntervalsOfNoisyCountsHoldNineTimesInTen(t *testing.T) {
+	hold, all := 0, 0
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		f := func(n float64) float64 { return 5*n*n + 900*n + 1e4 }
+		var list []Point
+		for _, n := range []float64{60, 100, 160, 250, 400, 600} {
+			list = append(list, Point{n, f(n) * (1 + 0.03*r.NormFloat64())})
+		}
+		c, err := Fit(list, 0.03)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := c.At(6000)
+		all++
+		if b.Low <= f(6000) && f(6000) <= b.High {
+			hold++
+		}
+	}
+	if hold < all*8/10 {
+		t.Errorf("%d of %d intervals hold", hold, all)
+	}
+}
+
+func TestCountsThatSayNothingAreRefused(t *testing.T) {
+	for _, list := range [][]Point{
+		nil, {{1, 1}, {2, 2}}, {{1, 1}, {1, 2}, {3, 3}}, {{0, 1}, {1, 2}, {3, 3}}, {{1, -1}, {2, 2}, {3, 3}}, {{1, math.NaN()}, {2, 2}, {3, 3}},
+	} {
+		if c, err := Fit(list, 0); err == nil {
+			t.Errorf("%v: %v", list, c.Best())
+		}
+	}
+	c, err := Fit([]Point{{1, 0}, {2, 0}, {3, 0}}, 0)
+	if err != nil || c.At(30).Value != 0 {
+		t.Errorf("nothing at all: %v %v", c, err)
+	}
+}
+
+// stencil is what a sweep over a grid of n × n does to caches: the rows above and
+// below come back after three rows, the grid itself after two grids.
+func stencil(n, capacity float64, line int) float64 {
+	lines := 10 * n * n * 8 / float64(line)
+	all := 2 * n * n * 8 / float64(line) // the first time
+	if capacity < 3*8*n {
+		all += 2 * lines
+	}
+	if capacity < 2*8*n*n {
+		all += 2 * lines
+	}
+	return all
+}
+
+func stencilMisses(sizes ...float64) []Misses {
+	var list []Misses
+	for _, n := range sizes {
+		for _, line := range []int{Line, Wide} {
+			for c := 16.0 * float64(line); c < 64*n*n; c *= 2 {
+				list = append(list, Misses{n, c, line, stencil(n, c, line)})
+			}
+		}
+	}
+	return list
+}
+
+func TestMissesAreForetoldForCachesAndSizesThatWereNeverSeen(t *testing.T) {
+	m, err := FitMemory(stencilMisses(50, 100, 150, 200), []Term{{}, {Power: 1}, {Power: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 2000 // rows of 48 kB, a grid of 64 MB
+	for _, capacity := range []float64{8 << 10, 512 << 10, 8 << 20, 1 << 30} {
+		want := stencil(n, capacity, Line)
+		got, inOrder := m.Misses(n, capacity)
+		if math.Abs(got/want-1) > 0.15 || inOrder < 0.9*got {
+			t.Errorf("capacity %g: %.3g misses, %.3g in order, want %.3g, all in order", capacity, got, inOrder, want)
+		}
+	}
+}
+
+func TestRandomAccessesAreToldFromThoseInOrder(t *testing.T) {
+	var list []Misses
+	for _, n := range []float64{1e4, 2e4, 4e4, 8e4} {
+		for c := 1024.0; c < 64*n; c *= 2 {
+			missed := n * math.Max(0, 1-c/(8*n)) // n accesses anywhere in 8n bytes
+			list = append(list, Misses{n, c, Line, missed + n/8}, Misses{n, 8 * c, Wide, n*math.Max(0, 1-c/n) + n/64})
+		}
+	}
+	m, err := FitMemory(list, []Term{{}, {Power: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, inOrder := m.Misses(1e6, 64<<10); inOrder > 0.4*all {
+		t.Errorf("%.3g of %.3g in order", inOrder, all)
+	}
+}
+
+// host is one with two caches.
+func host() Host {
+	return Host{Name: "h", Operations: 2e9, Flops: 1e9, Speed: 1, Fault: 1e-6, Page: 4096, Levels: []Level{
+		{Bytes: 32 << 10, Latency: 1e-9, InOrder: 0.3e-9}, {Bytes: 1 << 20, Latency: 5e-9, InOrder: 0.5e-9}, {Latency: 100e-9, InOrder: 5e-9}}}
+}
+
+// swept is a model of the stencil on that host, whose true times are known: 1.5
+// operations for an instruction, 40 % of the latency waited for.
+func swept(t *testing.T) (*Model, func(n float64) float64) {
+	t.Helper()
+	m := &Model{Name: "s", Counter: CounterValgrind, Host: host(), Misses: stencilMisses(50, 100, 150, 200, 300)}
+	truth := func(n float64) float64 {
+		mem := &Memory{Lines: []Bin{
+			{Grows: Term{Power: 2}, Count: 2.0 / 8, Power: never},
+			{Grows: Term{Power: 2}, Count: 2.5, Far: 24, Power: 1}, {Grows: Term{Power: 2}, Count: 2.5, Far: 16, Power: 2}}}
+		mem.Wides = slices.Clone(mem.Lines)
+		for i := range mem.Wides {
+			mem.Wides[i].Count /= 8
+		}
+		return 4e-4 + 1.5*(400*n*n+1.5e5)/2e9 + 0.4*host().stall(mem, n) + n*n/256*1e-6
+	}
+	for _, n := range []float64{50, 100, 150, 200, 300} {
+		m.Runs = append(m.Runs, Run{Size: n, Count: 400*n*n + 1.5e5, CPU: truth(n), Faults: 70 + n*n/256})
+	}
+	if err := m.Build(); err != nil {
+		t.Fatal(err)
+	}
+	return m, truth
+}
+
+func TestTimeAtTenTimesTheSizeIsForetoldThroughACacheThatNoSmallRunLeft(t *testing.T) {
+	m, truth := swept(t)
+	p, err := m.Predict(3000, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, want := p.Seconds, truth(3000)
+	if math.Abs(s.Value/want-1) > 0.15 || s.Low > want || s.High < want {
+		t.Errorf("%.4f (%.4f to %.4f), want %.4f", s.Value, s.Low, s.High, want)
+	}
+	if p.Waiting <= 0 || len(p.Misses) != 2 || p.Misses[1] > p.Misses[0] {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestAnotherHostTakesLongerAndIsKnownLessWell(t *testing.T) {
+	m, _ := swept(t)
+	slow := host()
+	slow.Operations /= 2
+	here, err := m.Predict(1000, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := m.Predict(1000, &slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide := func(b Band) float64 { return b.High / b.Low }
+	if there.Seconds.Value <= here.Seconds.Value || wide(there.Seconds) <= wide(here.Seconds) {
+		t.Errorf("here %+v, there %+v", here.Seconds, there.Seconds)
+	}
+	for _, n := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if p, err := m.Predict(n, nil); err == nil {
+			t.Errorf("size %v: %+v", n, p.Seconds)
+		}
+	}
+}
+
+func TestAModelIsReadAsItWasWritten(t *testing.T) {
+	m, _ := swept(t)
+	text, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := m.Predict(5000, nil)
+	b, _ := got.Predict(5000, nil)
+	if a.Seconds != b.Seconds {
+		t.Errorf("%+v became %+v", a.Seconds, b.Seconds)
+	}
+	for spoilt, field := range map[string]string{
+		strings.Replace(string(text), Format, "godwit-model/9", 1):                      "format",
+		strings.Replace(string(text), `"name"`, `"nam"`, 1):                             "nam",
+		strings.Replace(string(text), `"counter": "valgrind"`, `"counter": "guess"`, 1): "counter",
+		strings.Replace(string(text), `"each": `, `"each": -`, 1):                       "pace",
+		strings.Replace(string(text), `"speed": 1`, `"speed": 0`, 1):                    "host",
+		string(text) + "{}": "follows",
+		"{}":                "format",
+		"":                  "EOF",
+	} {
+		if _, err := Decode([]byte(spoilt)); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%v does not name %s", err, field)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"format":"godwit-model/1","name":"x","command":["x"],"counter":"time","runs":[],"host":{"operations_per_s":1,"flops_per_s":1,"levels":[],"speed":1,"page_fault_s":0,"page_bytes":4096},"work":{"formulas":[{"terms":[{"power":1}],"factors":[2],"weight":1,"error":0}],"from":1,"to":2},"faults":{"formulas":[{"terms":[{"power":0}],"factors":[1],"weight":1,"error":0}],"from":1,"to":2},"pace":{"start_s":0,"each":1,"wait":0,"touch":0,"variance":[[0,0,0,0],[0,0,0,0],[0,0,0,0],[0,0,0,0]],"error":0}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := Decode(text)
+		if err != nil {
+			return
+		}
+		for _, n := range []float64{1, 1e3, 1e15} {
+			p, err := m.Predict(n, nil)
+			if s := p.Seconds; err == nil && !(s.Low <= s.Value && s.Value <= s.High && s.Low >= 0) {
+				t.Errorf("at %g: %+v", n, s)
+			}
+		}
+	})
+}
+
+func TestNonNegativeLeastSquaresAgreesWithADumbSearch(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		const rows, columns = 6, 3
+		a := make([][]float64, columns)
+		for c := range a {
+			for range rows {
+				a[c] = append(a[c], r.NormFloat64())
+			}
+		}
+		b := make([]float64, rows)
+		for i := range b {
+			b[i] = r.NormFloat64()
+		}
+		off := func(x []float64) float64 {
+			sum := 0.0
+			for i := range b {
+				d := b[i]
+				for c := range a {
+					d -= a[c][i] * x[c]
+				}
+				sum += d * d
+			}
+			return sum
+		}
+		got := off(nonNegative(a, b))
+		best := math.Inf(1) // of all sets of columns, those whose solution is not negative
+		for set := range 1 << columns {
+			var in []int
+			for c := range columns {
+				if set>>c&1 == 1 {
+					in = append(in, c)
+				}
+			}
+			x := make([]float64, columns)
+			s, _ := leastSquares(a, in, b)
+			fits := true
+			for i, c := range in {
+				x[c] = s[i]
+				fits = fits && s[i] >= 0
+			}
+			if fits {
+				best = math.Min(best, off(x))
+			}
+		}
+		if got > best*(1+1e-9)+1e-12 {
+			t.Fatalf("%v, but %v is possible", got, best)
+		}
+	}
+}
