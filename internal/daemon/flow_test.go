@@ -237,3 +237,28 @@ tasks:
 		t.Error(err)
 	}
 }
+
+func TestAJobWithAKeyIsTakenInOnceAlsoByTheNextBroker(t *testing.T) {
+	b := up(t, twoClusters)
+	spec := job("true")
+	spec.Key = "run/task/1"
+	first := b.submit(spec)
+	b.end(first)
+	if again := b.submit(spec); again != first {
+		t.Errorf("the second time it is job %s, the first time it was %s", again, first)
+	}
+	b.down()
+	b.start()
+	if again := b.submit(spec); again != first {
+		t.Errorf("the next broker makes job %s of it, the first made %s", again, first)
+	}
+	if j, err := b.client.Job(context.Background(), "key:run/task/1"); err != nil || fmt.Sprint(j.ID) != first {
+		t.Errorf("by its key it is %v, %v", j.ID, err)
+	}
+	spec.Key = "run/task/2"
+	if other := b.submit(spec); other == first {
+		t.Error("another key gave the same job")
+	} else {
+		b.end(other)
+	}
+}
