@@ -13,6 +13,9 @@
 // another takes the latency of the route plus b times its seconds per byte,
 // nothing within a host. Files without a producer are everywhere. A host that
 // has less memory or fewer cores than a task needs cannot run it.
+// A task of several cores has them all at once, at one site. A plan may begin in the
+// middle of a run (State), and what is known of how long kinds of tasks take on
+// classes of hosts may differ from what their speed tells (Grid.Correct).
 //
 // # Cost
 //
