@@ -35,9 +35,9 @@ type Band struct{ Value, Low, High float64 }
 
 // How formulas are chosen.
 const (
-	MinSizes    = 3     // with fewer nothing is left to judge a formula by
-	maxTerms    = 3     // of a formula
-	maxFormulas = 12    // that are kept
+	MinSizes    = 3    // with fewer nothing is left to judge a formula by
+	maxTerms    = 3    // of a formula
+	maxFormulas = 12   // that are kept
 	exact       = 0.02 // relative errors below this say nothing about a formula
 )
 

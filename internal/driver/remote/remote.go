@@ -32,12 +32,12 @@ type Options struct {
 	// that is somebody else's.
 	Here []string
 	// As makes a command that is to be started somebody else's; nil: all are ours.
-	As func(*exec.Cmd)
-	Binary     string   // godwit; "": this program
-	Sandbox    string   // godwit-sandbox; "": beside Binary, if it is there
-	Socket     string   // of the broker, where agents are brought to
-	Control    string   // folder for sockets of connections that a user opened for us; short; "": none
-	Owner      string   // which broker this is, a word: others may use the same folder over there
+	As      func(*exec.Cmd)
+	Binary  string // godwit; "": this program
+	Sandbox string // godwit-sandbox; "": beside Binary, if it is there
+	Socket  string // of the broker, where agents are brought to
+	Control string // folder for sockets of connections that a user opened for us; short; "": none
+	Owner   string // which broker this is, a word: others may use the same folder over there
 	// Sent is a file that remembers which attempts may be known over there, so
 	// that an attempt that certainly is not can be given up at once while the
 	// cluster is out of reach. "": only this process remembers.
