@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/dag"
 )
 
 func (r *reader) template(t int) *template { return &r.list[r.flow.Tasks[t].Kind] }
@@ -171,56 +173,19 @@ func (r *reader) there() {
 	}
 }
 
-// acyclic removes tasks that wait for nobody until none is left.
+// acyclic refuses tasks that wait for each other.
 func (r *reader) acyclic() {
-	n := len(r.flow.Tasks)
-	waits, children := make([]int, n), make([][]int, n)
-	for _, need := range r.flow.Needs {
-		waits[need.To]++
-		children[need.From] = append(children[need.From], need.To)
-	}
-	var free []int
-	for t := range waits {
-		if waits[t] == 0 {
-			free = append(free, t)
-		}
-	}
-	for i := 0; i < len(free); i++ {
-		for _, c := range children[free[i]] {
-			if waits[c]--; waits[c] == 0 {
-				free = append(free, c)
+	round := dag.Cycle(len(r.flow.Tasks), func(yield func(int, int) bool) {
+		for _, n := range r.flow.Needs {
+			if !yield(n.From, n.To) {
+				return
 			}
 		}
+	})
+	if round == nil {
+		return
 	}
-	if len(free) < n {
-		r.cycle(waits)
-	}
-}
-
-// cycle tells one round of tasks that wait for each other. Those that still wait all
-// have a parent that does.
-func (r *reader) cycle(waits []int) {
-	at := slices.IndexFunc(waits, func(n int) bool { return n > 0 })
-	parent := make([]int, len(waits))
-	for _, n := range r.flow.Needs {
-		if waits[n.From] > 0 {
-			parent[n.To] = n.From
-		}
-	}
-	seen := make([]bool, len(waits))
-	for !seen[at] {
-		seen[at] = true
-		at = parent[at]
-	}
-	round, length := clip(r.flow.Tasks[at].ID), 1
-	for t := parent[at]; t != at; t = parent[t] {
-		if length < 4 {
-			round = clip(r.flow.Tasks[t].ID) + " → " + round
-		}
-		length++
-	}
-	if length > 4 {
-		round = "… → " + round
-	}
-	r.wrong(r.template(at), r.flow.Tasks[at].ID, "inputs", round, "no cycle; here "+strconv.Itoa(length)+" tasks wait for each other")
+	value, want := dag.Told(round, func(t int) string { return clip(r.flow.Tasks[t].ID) })
+	at := round[len(round)-1]
+	r.wrong(r.template(at), r.flow.Tasks[at].ID, "inputs", value, want)
 }

@@ -3,7 +3,8 @@ package wfformat
 import (
 	"cmp"
 	"slices"
-	"strconv"
+
+	"github.com/godwit-hpc/godwit/internal/dag"
 )
 
 // needs finds who waits for whom, and for how many bytes.
@@ -84,65 +85,18 @@ func (b *builder) read(t int, makers map[string][]int) {
 	}
 }
 
-// acyclic removes tasks that wait for nobody until none is left.
+// acyclic refuses tasks that wait for each other.
 func (b *builder) acyclic() {
-	waits := make([]int, len(b.w.Tasks))
-	first := make([]int, len(b.w.Tasks)+1)
-	for _, n := range b.w.Needs {
-		waits[n.To]++
-		first[n.From+1]++
-	}
-	for t := range waits {
-		first[t+1] += first[t]
-	}
-	children := make([]int, len(b.w.Needs))
-	next := slices.Clone(first)
-	for _, n := range b.w.Needs {
-		children[next[n.From]] = n.To
-		next[n.From]++
-	}
-	var free []int
-	for t := range waits {
-		if waits[t] == 0 {
-			free = append(free, t)
-		}
-	}
-	for i := 0; i < len(free); i++ {
-		for _, c := range children[first[free[i]]:first[free[i]+1]] {
-			if waits[c]--; waits[c] == 0 {
-				free = append(free, c)
+	round := dag.Cycle(len(b.w.Tasks), func(yield func(int, int) bool) {
+		for _, n := range b.w.Needs {
+			if !yield(n.From, n.To) {
+				return
 			}
 		}
+	})
+	if round == nil {
+		return
 	}
-	if len(free) < len(waits) {
-		b.cycle(waits)
-	}
-}
-
-// cycle tells one round of tasks that wait for each other. Those that still
-// wait all have a parent that does.
-func (b *builder) cycle(waits []int) {
-	at := slices.IndexFunc(waits, func(n int) bool { return n > 0 })
-	parent := make([]int, len(waits))
-	for _, n := range b.w.Needs {
-		if waits[n.From] > 0 {
-			parent[n.To] = n.From
-		}
-	}
-	seen := make([]bool, len(waits))
-	for !seen[at] {
-		seen[at] = true
-		at = parent[at]
-	}
-	round, length := clip(b.w.Tasks[at].ID), 1
-	for t := parent[at]; t != at; t = parent[t] {
-		if length < 4 {
-			round = clip(b.w.Tasks[t].ID) + " → " + round
-		}
-		length++
-	}
-	if length > 4 {
-		round = "… → " + round
-	}
-	b.wrong(b.w.Tasks[at].ID, "parents", round, "no cycle; here "+strconv.Itoa(length)+" tasks wait for each other")
+	value, want := dag.Told(round, func(t int) string { return clip(b.w.Tasks[t].ID) })
+	b.wrong(b.w.Tasks[round[len(round)-1]].ID, "parents", value, want)
 }
