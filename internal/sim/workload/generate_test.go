@@ -134,9 +134,9 @@ func TestCoAllocatedJobsKeepTheirComponents(t *testing.T) {
 			continue
 		}
 		got := fmt.Sprintf("%v", j.Spec.Components)
-		want := "[{2 8 0 [1] [] 0 []} {1 4 0 [] [2] 0 []}]"
+		want := "[{2 8 0 [1] [] 0 [] <nil>} {1 4 0 [] [2] 0 [] <nil>}]"
 		if j.Spec.Kind == core.Rigid {
-			want = "[{2 2 0 [1] [] 0 []} {1 1 0 [] [2] 0 []}]"
+			want = "[{2 2 0 [1] [] 0 [] <nil>} {1 1 0 [] [2] 0 [] <nil>}]"
 		}
 		if got != want {
 			t.Fatalf("components %s, want %s", got, want)
