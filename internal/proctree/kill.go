@@ -144,7 +144,23 @@ func (t *Tree) Stop(ctx context.Context) error {
 			return fmt.Errorf("the program could not be made to stand still: %w", err)
 		}
 		time.Sleep(pause)
-		pause = min(2*pause, 10*time.Millisecond)
+		if pause = min(2*pause, 10*time.Millisecond); pause == 10*time.Millisecond {
+			t.nudge()
+		}
+	}
+}
+
+// nudge lets children go on that were stopped between vfork and exec: their
+// parents wait for them in the kernel, where nothing can stop these. They are
+// stopped again when their parents are out of there.
+func (t *Tree) nudge() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range t.members {
+		if m.stopped && m.still() && m.parent != nil && m.parent.state == 'D' {
+			m.stopped = false
+			t.read.signal(m.pid, m.start, unix.SIGCONT) //nolint:errcheck // gone meanwhile: needs nothing
+		}
 	}
 }
 

@@ -340,3 +340,19 @@ func TestTheWholeOfProcGivesTheSameTree(t *testing.T) {
 		}
 	}
 }
+
+// A shell waits inside vfork until its child runs another program: a child that is
+// stopped before that must not keep its parent from standing still.
+func TestProgramsThatStartOthersAllTheTimeStandStill(t *testing.T) {
+	tree := newTree(t)
+	mustStart(t, tree, shell("while :; do /bin/true; done"))
+	for range 100 {
+		ctx, cancel := context.WithTimeout(background, time.Minute)
+		err := tree.Stop(ctx)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree.Continue()
+	}
+}
