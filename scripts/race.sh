@@ -21,6 +21,10 @@ elsewhere='./sandbox
 ./internal/driver/remote
 ./internal/driver/remote/sshdtest
 ./internal/proctree
+./internal/hand
+./internal/calibrate
+./internal/measure
+./internal/weather/watch
 ./internal/lab
 ./internal/lab/place
 ./internal/experiment/adaptive'
