@@ -221,9 +221,9 @@ func TestStoppedProgramsStandStillAndContinue(t *testing.T) {
 				t.Errorf("process %d is in state %c, %v", pid, st.state, err)
 			}
 		}
+		time.Sleep(20 * time.Millisecond) // who is stopped may still have a last moment to account for
 		before := tree.Usage().CPU
 		time.Sleep(30 * time.Millisecond)
-		// Who is stopped may still have a last moment in the kernel to account for.
 		if after := tree.Usage().CPU; after > before+15*time.Millisecond {
 			t.Errorf("stopped, it used %v", after-before)
 		}
