@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -101,6 +102,9 @@ func (a *app) nodesResults(ctx context.Context, f *nodesFlags) (*nodes.Results, 
 			return nil, &badinput.Error{File: f.from, Want: "results that --results kept", Err: err}
 		}
 		return r, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(f.raw), 0o777); err != nil { // before half an hour is spent
+		return nil, err
 	}
 	managers.Register()
 	f.plan.Say = a.say
