@@ -20,7 +20,8 @@
 #
 # runApp: if a process in which gVisor runs the program's code is killed from
 # outside, gVisor ends the program's process as if it had been sent SIGKILL, and
-# nobody can tell. Changed, the sandbox ends, saying so: its program is lost.
+# nobody can tell; if it dies while memory is given to it, as if it had been sent
+# SIGSEGV. Changed, the sandbox ends, saying so: its program is lost.
 set -eu
 go=${GO:-go}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -68,6 +69,9 @@ change pkg/sentry/platform/systrap/metrics.go 'func controlFastPath(' \
 change pkg/sentry/kernel/task_run.go 'func (app *runApp) execute(' \
 	't.Warningf("Unexpected SwitchToApp error: %v", err)' \
 	'panic(fmt.Sprintf("a process that ran the code of the program was killed: %v", err))'
+change pkg/sentry/kernel/task_run.go 'func (app *runApp) execute(' \
+	'// Is this a vsyscall that we need emulate?' \
+	'if err.Error() == "subprocess died" { panic("a process that ran the code of the program was killed while it was given memory") }'
 
 cp "$here/go.sum" "$dir/go.sum"
 { cat "$here/go.mod"; echo "replace gvisor.dev/gvisor => $dir/src"; } >"$dir/go.mod"

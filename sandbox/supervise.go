@@ -251,6 +251,13 @@ func wasKilled(pid int) bool {
 	return false
 }
 
+// stillRuns says whether a child has not ended. One that has stays to be waited for.
+func stillRuns(pid int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo == 0
+}
+
 // brief is an error without the stack that gVisor may append to it.
 func brief(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
@@ -300,10 +307,7 @@ func (s *supervisor) do(o order, answer *message) error {
 	case "resume":
 		return s.c.Sandbox.Resume(s.c.ID)
 	case "save":
-		return s.c.Sandbox.Checkpoint(s.conf, s.c.ID, o.Dir, rsandbox.CheckpointOpts{
-			Compression: statefile.CompressionLevelNone,
-			Resume:      true,
-		})
+		return s.save(o.Dir)
 	case "files":
 		var err error
 		answer.Files, err = s.files()
@@ -313,6 +317,20 @@ func (s *supervisor) do(o order, answer *message) error {
 	default:
 		return errors.New("no such order: " + o.Do)
 	}
+}
+
+// save writes an image. When the part of the sandbox that opens files dies, gVisor
+// sends the program SIGKILL, also while it stands still; an image made after that
+// would hold a program that dies whenever it is continued.
+func (s *supervisor) save(dir string) error {
+	err := s.c.Sandbox.Checkpoint(s.conf, s.c.ID, dir, rsandbox.CheckpointOpts{
+		Compression: statefile.CompressionLevelNone,
+		Resume:      true,
+	})
+	if err == nil && !stillRuns(s.c.GoferPid.Load()) {
+		err = errors.New("the part of the sandbox that opens files died")
+	}
+	return err
 }
 
 // kill ends the program with its sandbox. What is left to do then is done where

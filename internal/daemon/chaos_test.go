@@ -120,7 +120,7 @@ func (c *chaos) end() {
 	c.back.Wait()
 	c.client.Close()
 	if log, err := os.ReadFile(filepath.Join(c.dir, "broker.log")); c.Failed() && err == nil {
-		c.Logf("%s", log[max(0, len(log)-20_000):])
+		c.Logf("%s", log[max(0, len(log)-2_000):])
 	}
 }
 

@@ -113,6 +113,24 @@ func TestASandboxThatDiesIsLostAndLeavesNothing(t *testing.T) {
 	}
 }
 
+// gVisor ends the program when the part that opens files dies; an image made then
+// would hold a program that is about to die.
+func TestAProgramThatIsDyingIsNotSaved(t *testing.T) {
+	a := begin(t, t.TempDir(), "", "sh", "-c", "while :; do echo; sleep .01; done")
+	a.awaitLines(3)
+	err := a.run.Save(t.Context(), t.TempDir(), false, func() error {
+		err := syscall.Kill(find(t, a.p.Mark, "runsc-gofer"), syscall.SIGKILL)
+		time.Sleep(200 * time.Millisecond) // gVisor notices
+		return err
+	})
+	if err == nil {
+		t.Error("it was saved")
+	}
+	if _, res := a.end(); !res.Lost {
+		t.Errorf("it ended with %+v, want lost", res)
+	}
+}
+
 func TestKillLeavesNothing(t *testing.T) {
 	// Ignores signals, daemonizes itself twice, and forks all the time.
 	const stubborn = `trap '' TERM INT HUP; setsid sh -c 'trap "" TERM; sleep 1000 & setsid sleep 1000' &
