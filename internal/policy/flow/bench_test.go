@@ -49,7 +49,8 @@ func kinds(clusters, each int) *Grid {
 	like := grid(clusters, each)
 	hosts := slices.Clone(like.Hosts)
 	for h := range hosts {
-		hosts[h].Speed *= 1 + float64(h*37%101)/200
+		hosts[h].Speed *= 1 + float64(h*37%1009)/2000
+		hosts[h].Class = h
 	}
 	return NewGrid(hosts, clusters, like.route)
 }

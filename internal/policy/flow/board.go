@@ -13,6 +13,7 @@ type board struct {
 	idle  *gaps
 	only  []bool // groups that may be used; nil: all
 	data  arrival
+	rates []float64         // of each block of groups, a time before which a task cannot end there
 	from  *State            // what has happened already; nil: nothing
 	wide  map[int32][]int32 // the cores of tasks that have several
 }
@@ -27,6 +28,9 @@ func newBoard(d *DAG, g *Grid, from *State) *board {
 	}
 	b.idle = newGaps(g, from)
 	b.data = newArrival(g.sites)
+	if g.blocks != nil {
+		b.rates = make([]float64, len(g.blocks.site))
+	}
 	return b
 }
 
@@ -152,25 +156,57 @@ func (b *board) best(t int32, a *arrival, behind []float64) choice {
 		best, _ := b.bestWide(t, a)
 		return best
 	}
-	var best choice
-	least, work, pace := math.Inf(1), b.d.Tasks[t].Work, b.g.pace(&b.d.Tasks[t])
-	for gr := range b.g.groups {
-		more := 0.0
-		if behind != nil {
-			more = behind[gr]
+	f := finder{b: b, t: t, a: a, behind: behind, least: math.Inf(1), work: b.d.Tasks[t].Work, pace: b.g.pace(&b.d.Tasks[t])}
+	if b.rates == nil || behind != nil {
+		for gr := range b.g.groups {
+			f.try(int32(gr))
 		}
-		if b.atBest(work*pace[gr], gr, a)+more > least {
-			continue
-		}
-		c, ok := b.in(t, int32(gr), a)
-		if !ok {
-			continue
-		}
-		if s := c.end + more; s < least || s == least && c.start < best.start {
-			best, least = c, s
+		return f.best
+	}
+	first := b.rate(&b.d.Tasks[t], a)
+	f.tryAll(first)
+	for i, rate := range b.rates {
+		if i != first && rate <= f.least {
+			f.tryAll(i)
 		}
 	}
-	return best
+	return f.best
+}
+
+// A finder looks for the best place of a task.
+type finder struct {
+	b      *board
+	t      int32
+	a      *arrival
+	behind []float64
+	work   float64
+	pace   []float64
+	best   choice
+	least  float64
+}
+
+func (f *finder) tryAll(block int) {
+	for _, gr := range f.b.g.blocks.members(block) {
+		f.try(gr)
+	}
+}
+
+func (f *finder) try(gr int32) {
+	more := 0.0
+	if f.behind != nil {
+		more = f.behind[gr]
+	}
+	if f.b.atBest(f.work*f.pace[gr], int(gr), f.a)+more > f.least {
+		return
+	}
+	c, ok := f.b.in(f.t, gr, f.a)
+	if !ok {
+		return
+	}
+	s := c.end + more
+	if s < f.least || s == f.least && (c.start < f.best.start || c.start == f.best.start && gr < f.best.group) {
+		f.best, f.least = c, s
+	}
 }
 
 // put places t as chosen.

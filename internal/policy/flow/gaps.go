@@ -32,6 +32,9 @@ type gaps struct {
 	idle  []float64 // when its first core is through
 	long  []float64 // the longest pause of each group
 	until []float64 // when its last pause ends
+
+	blocks                           *blocks // nil: groups are few
+	blockIdle, blockLong, blockUntil []float64
 }
 
 // newGaps makes every core idle for ever, from now or from when it is free on.
@@ -52,6 +55,13 @@ func newGaps(g *Grid, from *State) *gaps {
 		}
 		s.note(i)
 	}
+	if s.blocks = g.blocks; s.blocks != nil {
+		n := len(s.blocks.site)
+		s.blockIdle, s.blockLong, s.blockUntil = make([]float64, n), make([]float64, n), make([]float64, n)
+		for i := range n {
+			s.noteBlock(int32(i))
+		}
+	}
 	return s
 }
 
@@ -66,6 +76,9 @@ func (s *gaps) note(group int) {
 		n = s.all[n].left
 	}
 	s.idle[group] = s.all[n].start
+	if s.blockIdle != nil {
+		s.noteBlock(s.blocks.of[group])
+	}
 }
 
 // paused tells whether a pause of the group may be long enough.

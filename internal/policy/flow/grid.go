@@ -38,6 +38,7 @@ type Grid struct {
 	speed  []float64
 	core   []int32     // first core of each host, counted over all; one more than hosts
 	rows   [][]float64 // of each kind of tasks what slow is for all of them; nil: they are alike
+	blocks *blocks     // nil: groups are few
 }
 
 // A group is hosts that no heuristic needs to tell apart.
@@ -87,6 +88,7 @@ func (g *Grid) group() {
 		g.in[h], g.site[h], g.speed[h] = at, int32(host.Site), host.Speed
 		g.core[h+1] = g.core[h] + int32(host.Cores)
 	}
+	g.blocks = newBlocks(g)
 }
 
 // Correct says that tasks of a kind take longer on a class of hosts than their
@@ -97,6 +99,12 @@ func (g *Grid) Correct(kinds int, factor func(kind, class int) float64) {
 		g.rows[k] = make([]float64, len(g.groups))
 		for gr := range g.groups {
 			g.rows[k][gr] = g.slow[gr] * factor(k, g.groups[gr].kind.class)
+		}
+	}
+	if g.blocks != nil {
+		g.blocks.rows = make([][]float64, kinds)
+		for k := range g.rows {
+			g.blocks.rows[k] = g.blocks.least(g.rows[k])
 		}
 	}
 }

@@ -30,11 +30,12 @@ const (
 type search struct {
 	*mapping
 	rng   *rand.Rand
-	was   []Slot
 	span  float64
 	path  []int32 // tasks that hold up the end, the last one first
 	best  *Schedule
-	moved []turn // hosts before the step
+	moved []turn  // hosts before the step
+	prev  []int32 // the task before each on its core; -1: none
+	last  []int32 // of each core, while prev is filled in
 }
 
 type turn struct {
@@ -76,29 +77,27 @@ func improve(d *DAG, g *Grid, s *Schedule, bound float64, w Budget) *Schedule {
 // begin goes on from the best schedule so far.
 func (f *search) begin(d *DAG, g *Grid) {
 	f.mapping = newMapping(d, g, f.best)
-	f.adopt()
-	if f.span < f.best.Makespan {
-		f.best = f.schedule()
-	}
-}
-
-// adopt takes the mapping as it stands for the current one.
-func (f *search) adopt() {
-	f.was = append(f.was[:0], f.slots...)
-	f.span = f.makespan()
-	f.trace()
+	f.adopt(0)
 }
 
 // trace follows the critical path back from the task that ends last: to the
 // parent whose data it waited for, or to the task before it on its core.
 func (f *search) trace() {
-	f.path = f.path[:0]
-	at := int32(0)
-	for t := range f.slots {
+	if f.prev == nil {
+		f.prev, f.last = make([]int32, len(f.slots)), make([]int32, len(f.free))
+	}
+	for c := range f.last {
+		f.last[c] = -1
+	}
+	at := f.order[0]
+	for _, t := range f.order {
+		c := f.core(t)
+		f.prev[t], f.last[c] = f.last[c], t
 		if f.slots[t].End > f.slots[at].End {
-			at = int32(t)
+			at = t
 		}
 	}
+	f.path = f.path[:0]
 	for at >= 0 {
 		f.path = append(f.path, at)
 		at = f.holds(at)
@@ -116,18 +115,7 @@ func (f *search) holds(t int32) int32 {
 			return p.task
 		}
 	}
-	return f.neighbour(t)
-}
-
-// neighbour is the task that ends on the core of t when t starts.
-func (f *search) neighbour(t int32) int32 {
-	for i := f.place[t] - 1; i >= 0; i-- {
-		u := f.order[i]
-		if f.host[u] == f.host[t] && f.slots[u].Core == f.slots[t].Core {
-			return u
-		}
-	}
-	return -1
+	return f.prev[t]
 }
 
 // advance makes one step and keeps it if it lengthens the plan by no more than
@@ -156,11 +144,15 @@ func (f *search) advance(temperature float64) {
 	}
 	first := f.first(from)
 	limit := f.span - temperature*math.Log(1-f.rng.Float64())
-	if !f.attempt(first, limit, f.was) {
+	until := first
+	if from >= 0 {
+		until = to
+	}
+	if !f.attempt(first, until, f.moved, limit) {
 		f.undo(from, to)
 		return
 	}
-	f.keep(first)
+	f.adopt(first)
 }
 
 // first is the position from which times change.
@@ -175,11 +167,10 @@ func (f *search) first(from int) int {
 	return first
 }
 
-func (f *search) keep(first int) {
+// adopt takes a step for the current state.
+func (f *search) adopt(first int) {
 	f.changed(first)
-	for _, t := range f.order[first:] {
-		f.was[t] = f.slots[t]
-	}
+	f.keep()
 	f.span = f.makespan()
 	if f.span < f.best.Makespan {
 		f.best = f.schedule()
@@ -254,7 +245,7 @@ func (f *search) together(t int32) {
 // earlier lets t go before the task that keeps its core busy. It says where t
 // stands afterwards and where it stood.
 func (f *search) earlier(t int32) (from, to int) {
-	u := f.neighbour(t)
+	u := f.prev[t]
 	if u < 0 {
 		return -1, 0
 	}

@@ -139,33 +139,67 @@ func (m *matrix) look(c *candidate) {
 		data = &m.b.data
 		m.b.arrive(c.task, data)
 	}
-	best, second := math.Inf(1), math.Inf(1)
-	if m.b.d.Tasks[c.task].width() > 1 {
+	task := &m.b.d.Tasks[c.task]
+	if task.width() > 1 {
+		var second float64
 		c.pick, second = m.b.bestWide(c.task, data)
 		c.value = m.rule(c.pick.end, second)
 		return
 	}
+	r := row{best: math.Inf(1), second: math.Inf(1)}
+	if m.b.rates == nil || m.w != (Weights{1, 1}) {
+		m.lookAtAll(c, &r, data)
+	} else {
+		first := m.b.rate(task, data)
+		m.lookAt(c, &r, first, data)
+		for i, rate := range m.b.rates {
+			if i != first && rate <= r.second {
+				m.lookAt(c, &r, i, data)
+			}
+		}
+	}
+	c.value = m.rule(r.best, r.second)
+}
+
+// A row is what a candidate's row of the matrix comes to: the best value and the
+// best other one.
+type row struct{ best, second float64 }
+
+func (r *row) note(c *candidate, e float64, p choice) {
+	if e < r.best || e == r.best && p.group < c.pick.group {
+		r.second, r.best, c.pick = r.best, e, p
+	} else {
+		r.second = min(r.second, e)
+	}
+}
+
+// lookAtAll goes through all groups.
+func (m *matrix) lookAtAll(c *candidate, r *row, data *arrival) {
 	prune, work := m.w == (Weights{1, 1}), m.b.d.Tasks[c.task].Work
 	slow, where, low := m.b.g.pace(&m.b.d.Tasks[c.task]), m.b.g.where, data.low
 	for gr, idle := range m.b.idle.idle {
-		// The test of board.atBest, written out: it is most of the work where
-		// hosts are of many kinds.
+		// The test of board.atBest, written out: it is most of the work.
 		takes, start := work*slow[gr], low[where[gr]]
-		if prune && (max(start, idle)+takes)*(1-slack) > second && m.b.atBest(takes, gr, data) > second {
+		if prune && (max(start, idle)+takes)*(1-slack) > r.second && m.b.atBest(takes, gr, data) > r.second {
 			continue
 		}
-		p, ok := m.b.in(c.task, int32(gr), data)
-		if !ok {
-			continue
-		}
-		e := p.end + (m.w.Run-1)*(p.end-p.start) + (m.w.Move-1)*p.moved
-		if e < best {
-			second, best, c.pick = best, e, p
-		} else {
-			second = min(second, e)
+		if p, ok := m.b.in(c.task, int32(gr), data); ok {
+			r.note(c, p.end+(m.w.Run-1)*(p.end-p.start)+(m.w.Move-1)*p.moved, p)
 		}
 	}
-	c.value = m.rule(best, second)
+}
+
+// lookAt goes through the groups of a block.
+func (m *matrix) lookAt(c *candidate, r *row, block int, data *arrival) {
+	work, slow := m.b.d.Tasks[c.task].Work, m.b.g.pace(&m.b.d.Tasks[c.task])
+	for _, gr := range m.b.g.blocks.members(block) {
+		if m.b.atBest(work*slow[gr], int(gr), data) > r.second {
+			continue
+		}
+		if p, ok := m.b.in(c.task, gr, data); ok {
+			r.note(c, p.end, p)
+		}
+	}
 }
 
 // next takes the task to place now out of the heap. Its place is up to date.

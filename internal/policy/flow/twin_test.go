@@ -3,6 +3,7 @@ package flow
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 )
 
@@ -66,6 +67,38 @@ func TestPlacingByGroupsEndsTasksAsEarlyAsLookingAtEveryHost(t *testing.T) {
 				}
 				b.put(task, c)
 				placed[task] = true
+			}
+		}
+	}
+}
+
+// everyGroup plans without blocks: the grid is as if its groups were few.
+func everyGroup(g *Grid) *Grid {
+	plain := *g
+	plain.blocks = nil
+	return &plain
+}
+
+func TestBlocksOfGroupsChangeNoPlan(t *testing.T) {
+	corrected := kinds(6, 9)
+	corrected.Correct(1, func(_, class int) float64 { return 1 + float64(class%3)/4 })
+	for gridName, g := range map[string]*Grid{"kinds": kinds(5, 20), "corrected": corrected} {
+		if g.blocks == nil {
+			t.Fatalf("%d groups on %s are not many", len(g.groups), gridName)
+		}
+		for name, d := range shapes(t) {
+			for _, h := range classic {
+				got, err := New(d, g, Options{Heuristics: []string{h}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := New(d, everyGroup(g), Options{Heuristics: []string{h}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%s on %s by %s: %v with blocks, %v without, or other slots", name, gridName, h, got.Schedule.Makespan, want.Schedule.Makespan)
+				}
 			}
 		}
 	}

@@ -1,0 +1,33 @@
+package flow
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// fromScratch works out the times of an order and its hosts, all of them.
+func fromScratch(m *mapping) []Slot {
+	x := *m
+	x.slots, x.free = make([]Slot, len(m.slots)), make([]float64, len(m.free))
+	for _, t := range x.order {
+		x.slots[t] = x.slot(t)
+		x.free[x.core(t)] = x.slots[t].End
+	}
+	return x.slots
+}
+
+func TestTimesThatAStepReachesAreThoseOfWorkingThemAllOut(t *testing.T) {
+	for gridName, g := range grids() {
+		for name, d := range shapes(t) {
+			f := &search{rng: rand.New(rand.NewPCG(5, 5)), best: heft(d, g, nil)}
+			f.begin(d, g)
+			for i := range 400 {
+				f.advance(f.best.Makespan * []float64{0.1, 0.01, 0}[i%3])
+				if !slices.Equal(f.slots, fromScratch(f.mapping)) || !slices.Equal(f.slots, f.was) {
+					t.Fatalf("%s on %s: other times after step %d", name, gridName, i)
+				}
+			}
+		}
+	}
+}
