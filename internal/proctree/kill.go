@@ -84,7 +84,7 @@ func (t *Tree) sweep(sig syscall.Signal, hit map[int]uint64) (fresh int, err err
 	groups := map[int]bool{}
 	kids := t.kin()
 	in := map[int]bool{}
-	list := t.ourOwn()
+	list, _ := t.ourOwn()
 	for i := 0; i < len(list); i++ { // the list grows while it is gone through
 		s := list[i]
 		if s.pgrp > 1 && !groups[s.pgrp] && s.session != ourSession() {

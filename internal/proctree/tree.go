@@ -28,9 +28,10 @@ type Tree struct {
 	deadIO   ioCount
 	usage    Usage // as last told
 	looks    int
-	loadavg  int    // open file, or -1
-	lastPid  string // the youngest process of the machine at the last look
-	fds      int    // open files of members
+	loadavg  int       // open file, or -1
+	lastPid  string    // the youngest process of the machine at the last look
+	fds      int       // open files of members
+	doubt    time.Time // since when there is nobody, but for some of whom it cannot be told
 	changed  chan struct{}
 }
 
@@ -190,15 +191,21 @@ func (t *Tree) Wait(ctx context.Context) error {
 // waited for. Whoever of the tree has no parent in it is a child of ours, so
 // those are all that need be looked at. But one that was listed and is found
 // dead may have had a child after the listing, which is ours by then: only when
-// nobody has died since the last look there is nobody.
+// nobody has died since the last look there is nobody. Of an orphan that may be
+// ours or another tree's that becomes clear in a moment; if it does not, as with
+// one that we may not look at, it is taken for another's.
 func (t *Tree) empty() bool {
+	forking.RLock() // a child that is reaped while the kernel lists them may hide another
+	defer forking.RUnlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	dead := map[int]uint64{}
 	for range 1000 {
 		fresh := false
-		for _, s := range t.ourOwn() {
+		list, sure := t.ourOwn()
+		for _, s := range list {
 			if !s.zombie() || t.roots[s.pid] == here {
+				t.doubt = time.Time{}
 				return false
 			}
 			if dead[s.pid] != s.start {
@@ -206,16 +213,25 @@ func (t *Tree) empty() bool {
 				fresh = true
 			}
 		}
-		if !fresh {
+		switch {
+		case fresh:
+		case sure:
+			t.doubt = time.Time{}
 			return true
+		case t.doubt.IsZero():
+			t.doubt = time.Now()
+			return false
+		default:
+			return time.Since(t.doubt) > leaveFor
 		}
 	}
 	return false
 }
 
-// ourOwn lists the children of this process that belong to the tree.
-func (t *Tree) ourOwn() []stat {
-	list, sure := t.listOwn()
+// ourOwn lists the children of this process that belong to the tree, and says
+// whether it is sure that these are all.
+func (t *Tree) ourOwn() (list []stat, sure bool) {
+	list, sure = t.listOwn()
 	for i := 0; i < 10 && !sure; i++ {
 		if i > 2 {
 			time.Sleep(time.Millisecond)
@@ -232,7 +248,7 @@ func (t *Tree) ourOwn() []stat {
 			t.unroot(pid) // who waits for it does not tell us
 		}
 	}
-	return list
+	return list, sure
 }
 
 // listOwn is one look at our children. It is not sure if one of them was gone

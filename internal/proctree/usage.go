@@ -220,7 +220,8 @@ func (t *Tree) settle(gone []*member) {
 // discover finds processes that are new. Those we know need not be found
 // again.
 func (t *Tree) discover() {
-	for _, s := range t.ourOwn() {
+	own, _ := t.ourOwn()
+	for _, s := range own {
 		t.add(s, nil)
 	}
 	kids := t.kin()
