@@ -21,7 +21,7 @@ func (t *turn) greet(j *job, l *link) {
 	}
 	j.mu.Lock()
 	if j.watching {
-		l.order(wire.Order{Kind: wire.Watch, Every: watchEvery})
+		l.order(wire.Order{Kind: wire.Watch, Every: t.b.watchEvery()})
 	}
 	j.mu.Unlock()
 }
@@ -194,6 +194,8 @@ func (t *turn) savedNow(j *job, s *wire.Saved) {
 	}
 	t.moved(j, history.Transfer{What: history.Save, From: j.rec.Cluster, Method: saved.Method, Bytes: saved.Bytes, Sent: saved.Moved,
 		Seconds: saved.Took.Seconds(), Frozen: saved.Frozen.Seconds()})
+	cluster := j.rec.Cluster
+	t.after(func() { t.b.sawSaved(cluster, &saved) })
 	t.explain(j, "checkpoint", fmt.Sprintf("checkpoint %d saved", saved.N),
 		fmt.Sprintf("%s of which %s had to be sent; the program stood still for %.2f s", size(saved.Bytes), size(saved.Moved), saved.Frozen.Seconds()),
 		map[string]any{"bytes": saved.Bytes, "moved": saved.Moved, "frozen_s": saved.Frozen.Seconds(), "took_s": saved.Took.Seconds()})

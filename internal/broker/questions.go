@@ -26,8 +26,11 @@ type View struct {
 	Over     bool // its life is over and its results are home
 }
 
-// watchEvery is how often a job that somebody looks at tells how it is.
+// watchEvery is how often a job that somebody looks at tells how it is, unless its
+// agent looks more often: then whenever there is something new.
 const watchEvery = time.Second
+
+func (b *Broker) watchEvery() time.Duration { return min(watchEvery, b.opt.Sample) }
 
 // Job is a job by its number or the beginning of its unique id. Of one that runs
 // it gives what its agent says now, if that comes soon.
@@ -118,7 +121,7 @@ func (b *Broker) look(j *job) bool {
 		there = j.link != nil
 		if !j.watching {
 			j.watching = true
-			j.order(wire.Order{Kind: wire.Watch, Every: watchEvery})
+			j.order(wire.Order{Kind: wire.Watch, Every: b.watchEvery()})
 			b.goBeside(func(ctx context.Context) { b.lookAway(ctx, j) })
 		}
 	})

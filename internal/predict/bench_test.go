@@ -4,13 +4,15 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/experiment/loads"
 )
 
 // watched is a watch that has seen n samples, and the last of them.
-func watched(n int, kind func(*rand.Rand, float64) load) (*Watch, Sample) {
+func watched(n int, kind func(*rand.Rand, float64) loads.Load) (*Watch, Sample) {
 	w := NewWatch(Config{Need: LogNormal(3*float64(n), 0.03)})
 	r := rand.New(rand.NewPCG(1, 2))
-	l := noisy(r, kind(r, float64(n)/2))
+	l := loads.Noisy(r, kind(r, float64(n)/2))
 	var s Sample
 	for range n {
 		s.At += 2 * time.Second
@@ -21,7 +23,7 @@ func watched(n int, kind func(*rand.Rand, float64) load) (*Watch, Sample) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	w, s := watched(1000, competing)
+	w, s := watched(1000, loads.Competing)
 	for b.Loop() {
 		s.At += 2 * time.Second
 		s.CPU += 19 * time.Second / 10
@@ -30,7 +32,7 @@ func BenchmarkAdd(b *testing.B) {
 }
 
 func BenchmarkRemaining(b *testing.B) {
-	for name, kind := range map[string]func(*rand.Rand, float64) load{"steady": alone, "changing": competing} {
+	for name, kind := range map[string]func(*rand.Rand, float64) loads.Load{"steady": loads.Steady, "changing": loads.Competing} {
 		b.Run(name, func(b *testing.B) {
 			w, _ := watched(1000, kind)
 			for b.Loop() {
@@ -53,3 +55,5 @@ func BenchmarkElsewhere(b *testing.B) {
 		Elsewhere(work, 1.2, 2, share, overhead)
 	}
 }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/experiment/loads"
 )
 
 // steadySeries do not change their level.
@@ -11,18 +13,18 @@ var steadySeries = []struct {
 	name string
 	// allowed alarms, as a multiple of the stated rate
 	allowed float64
-	make    func(r *rand.Rand) load
+	make    func(r *rand.Rand) loads.Load
 }{
-	{"even, 2 % noise", 1, func(r *rand.Rand) load {
+	{"even, 2 % noise", 1, func(r *rand.Rand) loads.Load {
 		return func() float64 { return 0.8 + 0.02*r.NormFloat64() }
 	}},
-	{"even, 10 % noise", 1, func(r *rand.Rand) load {
+	{"even, 10 % noise", 1, func(r *rand.Rand) loads.Load {
 		return func() float64 { return 0.5 + 0.1*r.NormFloat64() }
 	}},
-	{"hardly any noise", 1, func(r *rand.Rand) load {
+	{"hardly any noise", 1, func(r *rand.Rand) loads.Load {
 		return func() float64 { return 0.99 + 0.001*r.NormFloat64() }
 	}},
-	{"with a dip every now and then", 1, func(r *rand.Rand) load {
+	{"with a dip every now and then", 1, func(r *rand.Rand) loads.Load {
 		return func() float64 {
 			if r.Float64() < 0.03 {
 				return 0.5
@@ -30,7 +32,7 @@ var steadySeries = []struct {
 			return 0.95 + 0.02*r.NormFloat64()
 		}
 	}},
-	{"noise with long tails", 1, func(r *rand.Rand) load {
+	{"noise with long tails", 1, func(r *rand.Rand) loads.Load {
 		return func() float64 {
 			a, b, c := r.NormFloat64(), r.NormFloat64(), r.NormFloat64()
 			return 0.5 + 0.05*r.NormFloat64()/math.Sqrt((a*a+b*b+c*c)/3)
@@ -38,11 +40,11 @@ var steadySeries = []struct {
 	}},
 	// How samples depend on each other has to be learned first, at the cost of
 	// some alarms.
-	{"each depends on the one before", 4, func(r *rand.Rand) load {
+	{"each depends on the one before", 4, func(r *rand.Rand) loads.Load {
 		x := 0.0
 		return func() float64 { x = 0.5*x + 0.05*r.NormFloat64(); return 0.5 + x }
 	}},
-	{"each value stays for five samples", 15, func(r *rand.Rand) load {
+	{"each value stays for five samples", 15, func(r *rand.Rand) loads.Load {
 		x, i := 0.0, -1
 		return func() float64 {
 			if i++; i%5 == 0 {

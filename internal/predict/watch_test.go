@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/godwit-hpc/godwit/internal/experiment/loads"
 )
 
 // program is a simulated one: what it has done after some seconds of wall time.
@@ -339,8 +341,8 @@ func TestWhateverIsSampledThePredictionIsADistribution(t *testing.T) {
 }
 
 func TestTheSameSamplesGiveTheSamePrediction(t *testing.T) {
-	a, _ := watched(300, competing)
-	b, _ := watched(300, competing)
+	a, _ := watched(300, loads.Competing)
+	b, _ := watched(300, loads.Competing)
 	da, _ := a.Remaining()
 	db, _ := b.Remaining()
 	if da != db {

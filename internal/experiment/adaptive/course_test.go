@@ -15,6 +15,8 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/api"
 	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/experiment/calibration"
+	"github.com/godwit-hpc/godwit/internal/experiment/loads"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 )
 
@@ -103,21 +105,6 @@ func TestDeadlinesAreThreeDeviationsAboveTheMeanAndNeverTooClose(t *testing.T) {
 	}
 }
 
-func TestTheSimulatedCalibrationIsRead(t *testing.T) {
-	list := readCalibration(simulated)
-	if len(list) != 30 {
-		t.Fatalf("%d lines", len(list))
-	}
-	for _, c := range list {
-		if c.held < 1 || c.held > 100 || c.middle <= 0 || c.width <= 0 || c.rule == "" || strings.Contains(c.load, "bands") {
-			t.Errorf("%+v", c)
-		}
-	}
-	if list[0].rule != "change point" || list[0].load != "alone (generated)" {
-		t.Errorf("%+v", list[0])
-	}
-}
-
 // good is results of which everything holds.
 func good() *Results {
 	r := &Results{Plan: DefaultPlan(), Machine: measured.Machine{Model: "a CPU", CPUs: 2, At: noon}}
@@ -136,6 +123,20 @@ func good() *Results {
 		}
 		r.Costs = append(r.Costs, Cost{Round: round, Every: 2 * time.Second, Sandbox: true, Wall: 10.1, Start: 0.2, Watch: 0.002})
 	}
+	r.Live = &LiveResults{Plan: r.Plan.Live, Machine: r.Machine}
+	for n := range 100 {
+		r.Live.Runs = append(r.Live.Runs, lived(n, 0.05))
+	}
+	for run := range uint64(200) {
+		j := calibration.Judged{Run: run, Load: "stairs (generated)", Moment: calibration.Moments[0], Actual: 10, AsNow: 10, Mid: 10.5, Low: 8, High: 12}
+		if run%10 == 0 {
+			j.Low = 11
+		}
+		r.Judged = append(r.Judged, j)
+	}
+	s := Simulated{Rule: "fixed N = 10 (papers/004)"}
+	s.Loads, s.Verdicts = calibration.Split(r.Judged, loads.Alone)
+	r.Simulated = append(r.Simulated, s)
 	return r
 }
 
@@ -145,7 +146,7 @@ func TestWhatIsMeasuredIsHeldAgainstThePaper(t *testing.T) {
 			t.Errorf("%s does not hold: %s", v.Name, v.Saw)
 		}
 	}
-	if n := len(good().Check()); n != 8 {
+	if n := len(good().Check()); n != 10 {
 		t.Errorf("%d statements", n)
 	}
 	for name, spoil := range map[string]func(r *Results){
@@ -157,6 +158,16 @@ func TestWhatIsMeasuredIsHeldAgainstThePaper(t *testing.T) {
 		"same":     func(r *Results) { r.Trials[0].With[0].Output = "other" },
 		"overhead": func(r *Results) { r.Costs[1].Wall = 20 },
 		"watching": func(r *Results) { r.Costs[2].Watch = 0.01 },
+		"calibrated error": func(r *Results) {
+			for n := range r.Live.Runs {
+				r.Live.Runs[n] = lived(n, 0.2)
+			}
+		},
+		"calibrated bands": func(r *Results) {
+			for n := range r.Judged {
+				r.Judged[n].Low = 9
+			}
+		},
 	} {
 		r := good()
 		spoil(r)
@@ -180,6 +191,7 @@ func TestTheReportIsTheSameForTheSameResults(t *testing.T) {
 	if err := json.Unmarshal(data, kept); err != nil {
 		t.Fatal(err)
 	}
+	kept.Live = good().Live // is kept in another file
 	one, two := t.TempDir(), t.TempDir()
 	path, err := good().Write(one)
 	if err != nil {
@@ -192,12 +204,12 @@ func TestTheReportIsTheSameForTheSameResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"8 of the 8 statements hold", "| `burn 45` |", "3 of 3", "0 of 3", "far greater", "fixed N = 10", "97 % of the processor", "+0.20 ± 0.25 %"} {
+	for _, part := range []string{"10 of the 10 statements hold", "100 real runs of burn", "| `burn 45` |", "3 of 3", "0 of 3", "far greater", "fixed N = 10", "97 % of the processor", "+0.20 ± 0.25 %"} {
 		if !strings.Contains(string(text), part) {
 			t.Errorf("the report does not say %q", part)
 		}
 	}
-	for _, name := range []string{"adaptive-broker.md", "adaptive-broker/alone.svg", "adaptive-broker/without.svg", "adaptive-broker/with.svg", "adaptive-broker/overhead.svg"} {
+	for _, name := range []string{"adaptive-broker.md", "adaptive-broker/alone.svg", "adaptive-broker/without.svg", "adaptive-broker/with.svg", "adaptive-broker/overhead.svg", "adaptive-broker/live.svg"} {
 		a, err := os.ReadFile(filepath.Join(one, name))
 		if err != nil {
 			t.Fatal(err)
@@ -277,6 +289,7 @@ func TestAWrongScenarioIsToldByLineFieldAndValue(t *testing.T) {
 		"length: 0s":                     `:1: length "0s":`,
 		"others: {program: 2}":           `:1: others.program: unknown field, did you mean programs?`,
 		"overhead: {intervals: [3m]}":    `:1: overhead.intervals[0] "3m": a time from 100ms to 2m`,
+		"calibration: {atOnce: 3}":       `:1: calibration.atOnce "3": a whole number from 1 to 2`,
 		"programs: burn":                 `:1: programs "burn": a list of programs`,
 		"slack: -1\nsample: 1s":          `:1: slack "-1":`,
 		"sample: 1ms":                    `:1: sample "1ms": a time from 100ms to 2m`,

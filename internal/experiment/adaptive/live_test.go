@@ -98,6 +98,7 @@ func TestTheDemonstrationTellsWhatHappensAndDrawsIt(t *testing.T) {
 func TestAllPartsAreMeasuredAndReported(t *testing.T) {
 	var out bytes.Buffer
 	p := DefaultPlan()
+	p.Parts = "abcd"
 	p.Jobs, p.Programs, p.Agent, p.Out = examples(t), []string{burnName}, []string{self(t), "agent"}, &out
 	p.Length, p.Sample, p.Repeat, p.OverheadLength, p.OverheadRepeat = 1500*time.Millisecond, 200*time.Millisecond, 1, 300*time.Millisecond, 1
 	p.Intervals = p.Intervals[:2]

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/agent"
+	"github.com/godwit-hpc/godwit/internal/experiment/loads"
 )
 
 // The test binary is also the agent of its brokers and the program of its jobs,
@@ -16,6 +17,11 @@ func TestMain(m *testing.M) {
 	switch args := os.Args[1:]; {
 	case len(args) == 2 && args[0] == "agent":
 		os.Exit(agent.Main(args[1]))
+	case len(args) == 1 && args[0] == "spin":
+		if err := loads.Spin(os.Stdin); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	case filepath.Base(os.Args[0]) == burnName:
 		compute(args[0])
 	default:

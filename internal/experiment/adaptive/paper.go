@@ -28,4 +28,7 @@ const paperNoise = 0.04
 const (
 	mostWatching = 0.001 // of a processor, at the default interval
 	mostError    = 0.10  // median error of the remaining time from one third of the run on
+	leastHold    = 0.87  // part of the 90 % bands that holds,
+	mostHold     = 0.93  // and that may hold,
+	leastRuns    = 200   // in so many runs
 )

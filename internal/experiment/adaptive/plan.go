@@ -12,6 +12,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/experiment/calibration"
+	"github.com/godwit-hpc/godwit/internal/experiment/loads"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
 )
@@ -19,7 +21,7 @@ import (
 // Plan says what of the experiment is done, and how long it takes.
 type Plan struct {
 	File     string        // the scenario file, "" if there is none
-	Parts    string        // those of spec 20: a alone, b disturbed, c disturbed with the service, d overhead
+	Parts    string        // those of spec 20: a alone, b disturbed, c disturbed with the service, d overhead; e calibration
 	Programs []string      // by name; none: all there are
 	Jobs     string        // the folder with the programs
 	Agent    []string      `json:"-"` // command of an agent; nil: this program
@@ -33,14 +35,23 @@ type Plan struct {
 	Intervals      []time.Duration // of d
 	OverheadLength time.Duration   // of the program in d
 	OverheadRepeat int             // runs of each kind in d
+
+	Live LivePlan // e
 }
 
 // DefaultPlan is the experiment as the report shows it.
 func DefaultPlan() Plan {
-	return Plan{Parts: "abcd", Jobs: "examples/jobs", Length: 30 * time.Second, Sample: 200 * time.Millisecond, Repeat: 3,
+	return Plan{Parts: allParts, Jobs: "examples/jobs", Length: 30 * time.Second, Sample: 200 * time.Millisecond, Repeat: 3,
 		Others: Others{N: 2, After: 10 * time.Second}, Slack: 0.111,
-		Intervals: []time.Duration{100 * time.Millisecond, 2 * time.Second, 35 * time.Second, 120 * time.Second}, OverheadLength: 8 * time.Second, OverheadRepeat: 6}
+		Intervals: []time.Duration{100 * time.Millisecond, 2 * time.Second, 35 * time.Second, 120 * time.Second}, OverheadLength: 8 * time.Second, OverheadRepeat: 6,
+		Live: LivePlan{Runs: 100, AtOnce: 1, Length: 4500 * time.Millisecond, Sample: 100 * time.Millisecond, Learn: 3,
+			Records: "../shared/data/load", File: "build/adaptive-live.jsonl"}}
 }
+
+const (
+	allParts    = "abcde"
+	partsWanted = "parts of the experiment: a, b, c, d, e"
+)
 
 // does says whether a part is to be done.
 func (p *Plan) does(part byte) bool { return strings.IndexByte(p.Parts, part) >= 0 }
@@ -48,12 +59,12 @@ func (p *Plan) does(part byte) bool { return strings.IndexByte(p.Parts, part) >=
 // Check complains about what cannot be done.
 func (p *Plan) Check() error {
 	for _, r := range p.Parts {
-		if !strings.ContainsRune("abcd", r) {
-			return &badinput.Error{Field: "--only", Value: string(r), Want: "parts of the experiment: a, b, c, d"}
+		if !strings.ContainsRune(allParts, r) {
+			return &badinput.Error{Field: "--only", Value: string(r), Want: partsWanted}
 		}
 	}
 	if p.Parts == "" {
-		return &badinput.Error{Field: "--only", Want: "parts of the experiment: a, b, c, d"}
+		return &badinput.Error{Field: "--only", Want: partsWanted}
 	}
 	return nil
 }
@@ -76,9 +87,58 @@ type Results struct {
 	Machine measured.Machine
 	Trials  []Trial
 	Costs   []Cost
+
+	Simulated []Simulated          `json:",omitempty"`
+	Judged    []calibration.Judged `json:",omitempty"` // of the simulated runs, by the default rule
+	Live      *LiveResults         `json:"-"`          // kept run by run in a file of their own
 }
 
-// Measure does the experiment.
+// Simulated is how a rule did in simulated runs.
+type Simulated struct {
+	Rule     string
+	Loads    []string
+	Verdicts []calibration.Verdict // one for each load
+}
+
+// Keep takes over what was measured before and not now.
+func (r *Results) Keep(old *Results) {
+	p := &r.Plan
+	if !p.does('a') && !p.does('b') && !p.does('c') {
+		r.Trials = old.Trials
+		if !p.does('d') { // nothing of what the machine is told of was measured now
+			live := p.Live
+			r.Machine, r.Plan = old.Machine, old.Plan
+			r.Plan.Live = live
+		}
+	}
+	if !p.does('d') {
+		r.Costs = old.Costs
+	}
+	if len(r.Simulated) == 0 {
+		r.Simulated, r.Judged = old.Simulated, old.Judged
+	}
+	if r.Live == nil {
+		r.Live = old.Live
+	}
+}
+
+// simulate is the calibration with simulated runs, under loads that were not used
+// to choose the constants of the predictor.
+func (r *Results) simulate(records string) {
+	kinds, seed, _ := loads.Of(records, true)
+	for _, rule := range calibration.Rules {
+		judged := calibration.Simulate(kinds, seed, rule.Rule)
+		s := Simulated{Rule: rule.Name}
+		s.Loads, s.Verdicts = calibration.Split(judged, loads.Alone)
+		r.Simulated = append(r.Simulated, s)
+		if rule.Rule == nil {
+			r.Judged = judged
+		}
+	}
+}
+
+// Measure does the experiment. If only the last part could not be finished, the
+// others are returned with the error.
 func (p *Plan) Measure(ctx context.Context) (*Results, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -87,11 +147,13 @@ func (p *Plan) Measure(ctx context.Context) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	programs, err := p.choose()
-	if err != nil {
-		return nil, err
-	}
 	r := &Results{Plan: *p, Machine: measured.ThisMachine(clock.Real())}
+	var programs []Program
+	if strings.ContainsAny(p.Parts, "abcd") {
+		if programs, err = p.choose(); err != nil {
+			return nil, err
+		}
+	}
 	if p.does('a') || p.does('b') || p.does('c') {
 		for _, prog := range programs {
 			t, err := p.try(ctx, prog, home)
@@ -107,7 +169,35 @@ func (p *Plan) Measure(ctx context.Context) (*Results, error) {
 		}
 	}
 	r.Machine.LoadAfter = measured.LoadAverage()
-	return r, nil
+	if p.does('e') {
+		r.Live, err = p.calibrate(ctx, r, home)
+	}
+	return r, err
+}
+
+// calibrate does (e).
+func (p *Plan) calibrate(ctx context.Context, r *Results, home int) (*LiveResults, error) {
+	programs, err := p.computing()
+	if err != nil {
+		return nil, err
+	}
+	r.simulate(p.Live.Records)
+	if err := p.calibrateLive(ctx, programs, home); err != nil {
+		return nil, err
+	}
+	return ReadLive(p.Live.File)
+}
+
+// computing are the programs of (e): those that only compute, unless others are
+// named.
+func (p *Plan) computing() ([]Program, error) {
+	of := *p
+	of.Programs = p.Live.Programs
+	list, err := of.choose()
+	if len(p.Live.Programs) == 0 {
+		list = slices.DeleteFunc(list, func(prog Program) bool { return prog.Progress != "" })
+	}
+	return list, err
 }
 
 func (p *Plan) choose() ([]Program, error) {

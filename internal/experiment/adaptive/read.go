@@ -55,6 +55,15 @@ func parsePlan(name string, data []byte) (Plan, error) {
 				yamlfile.Set("repeat", &p.OverheadRepeat, runs),
 			)
 		}),
+		yamlfile.Key("calibration", func(v yamlfile.Value) {
+			v.Mapping(
+				yamlfile.Set("runs", &p.Live.Runs, func(v yamlfile.Value) int { return v.Whole(1, 100_000) }),
+				yamlfile.Set("atOnce", &p.Live.AtOnce, func(v yamlfile.Value) int { return v.Whole(1, 2) }),
+				yamlfile.Set("learn", &p.Live.Learn, runs),
+				yamlfile.Set("length", &p.Live.Length, yamlfile.Value.PositiveDuration),
+				yamlfile.Set("sample", &p.Live.Sample, interval),
+			)
+		}),
 	)
 	return p, top.Err()
 }

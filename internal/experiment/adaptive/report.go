@@ -57,6 +57,9 @@ func (r *Results) figures() []namedFigure {
 	if len(r.Costs) > 0 {
 		list = append(list, namedFigure{"overhead.svg", r.overheadFigure()})
 	}
+	if r.Live != nil && len(r.Live.Runs) > 0 {
+		list = append(list, namedFigure{"live.svg", r.Live.liveFigure()})
+	}
 	return list
 }
 
@@ -108,8 +111,9 @@ const head = `# The adaptive broker
 What chapter 5 of papers/004 did on its test-bed and on the White Rose Grid, done
 live on one machine with the real broker, agents and checkpoints: a program with a
 deadline runs alone (a); %d other programs begin to compute on its processor and
-nothing is done about it (b); the same with the adaptive service (c); and what the
-service costs (d). Two clusters, %s and %s, are one processor each; the program
+nothing is done about it (b); the same with the adaptive service (c); what the
+service costs (d); and how far its predictions can be trusted, in many short runs
+under changing load (e). Two clusters, %s and %s, are one processor each; the program
 begins in the first. Times are scaled down: about %.0f s alone where the paper's
 programs took 8 minutes to over an hour.
 

@@ -28,27 +28,6 @@ func (r *Results) writeOverhead(b *strings.Builder) {
 	fmt.Fprintf(b, "\nThe paper: within ±%.0f %% from 2 s to 120 s, and no trend.\n", 100*paperNoise)
 }
 
-func (r *Results) writeCalibration(b *strings.Builder) {
-	b.WriteString("\n## Calibration\n\nA prediction is a distribution. Of all 90 % bands 90 % should hold the actual end. On simulated\nCPU-bound runs under generated and recorded loads (those not used to choose the constants of the\npredictor; `go test ./internal/predict -run TestBandsHold -v`), from one third of the run on:\n")
-	b.WriteString("\n| rule | load | bands that hold | width of the band | median error | 0.9 quantile of the error |\n| --- | --- | ---: | ---: | ---: | ---: |\n")
-	for _, c := range readCalibration(simulated) {
-		if c.rule != "change point" && !strings.HasPrefix(c.load, "changing, all") && !strings.HasPrefix(c.load, "alone") {
-			continue
-		}
-		fmt.Fprintf(b, "| %s | %s | %.1f ± %.1f %% | %.0f %% | %.1f %% | %.0f %% |\n", c.rule, c.load, c.held, c.deviation, c.width, c.middle, c.off9)
-	}
-	b.WriteString("\nThe change-point rule is ours and the default; fixed N = 10 is the paper's; the width of the\nband and the error are parts of the time that was left.\n")
-	if len(r.Trials) == 0 {
-		return
-	}
-	b.WriteString("\nIn the live runs above, one prediction a second. Predictions of one run are not independent of\neach other, and a band given before the others came could not know of them:\n")
-	b.WriteString("\n| program | alone | disturbed, without the service | with it |\n| --- | ---: | ---: | ---: |\n")
-	for i := range r.Trials {
-		t := &r.Trials[i]
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", t.Name, share(bandsOf(t.Alone)), share(bandsOf(t.Without)), share(bandsOf(t.With)))
-	}
-}
-
 func share(n, of int) string {
 	if of == 0 {
 		return "–"

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/experiment/calibration"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
 )
 
@@ -58,7 +59,26 @@ func (r *Results) Check() []Verdict {
 		Rule: fmt.Sprintf("completion time within ±%.0f %% (the paper's interval) of the plain one", 100*paperNoise)}, r.noise)
 	add(Verdict{Name: "watching", Where: "d", Says: "watching costs almost nothing",
 		Rule: fmt.Sprintf("below %.1f %% of a processor at the default interval of 2 s", 100*mostWatching)}, r.watching)
+	add(Verdict{Name: "calibrated error", Where: "e", Says: "under changing load the predicted remaining time of CPU-bound programs is near the actual one (issue 3)",
+		Rule: fmt.Sprintf("median error from one third of the run on below %.0f %%, live and simulated", 100*mostError)}, r.calibratedError)
+	add(Verdict{Name: "calibrated bands", Where: "e", Says: "nine ends of ten lie in the 90 % band",
+		Rule: fmt.Sprintf("%.0f to %.0f %% of the bands hold, of at least %d runs", 100*leastHold, 100*mostHold, leastRuns)}, r.calibratedBands)
 	return list
+}
+
+func (r *Results) calibratedError(f *findings) {
+	r.calibrated(func(name string, v *calibration.Verdict) {
+		f.add(v.Middle < mostError, "%s %.1f %% (%.1f to %.1f) of %d runs", name, 100*v.Middle, 100*v.MiddleBetween[0], 100*v.MiddleBetween[1], v.Runs)
+	})
+}
+
+// Too few runs say nothing of three points of a hundred, so all count together;
+// what the live ones alone did is told.
+func (r *Results) calibratedBands(f *findings) {
+	r.calibrated(func(name string, v *calibration.Verdict) {
+		ok := v.Runs < leastRuns || v.Holds >= leastHold && v.Holds <= mostHold
+		f.add(ok && (name != both || v.Runs >= leastRuns), "%s %.1f ± %.1f %% of %d runs", name, 100*v.Holds, 100*v.Deviation, v.Runs)
+	})
 }
 
 func (r *Results) accurate(f *findings) {

@@ -4,6 +4,7 @@ package measured
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -55,4 +56,39 @@ func Median(x []float64) float64 {
 	x = slices.Clone(x)
 	slices.Sort(x)
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}
+
+// Paired compares two lists, each of whose places is one occasion: the comparison of
+// their means, and between what it lies for 95 % of the draws of as many occasions.
+type Paired struct{ Mean, Low, High float64 }
+
+// RatioOfMeans is how large the mean of a is in parts of that of b.
+func RatioOfMeans(a, b []float64) Paired {
+	return paired(a, b, func(a, b float64) float64 { return a / b })
+}
+
+// DifferenceOfMeans is how much larger the mean of a is than that of b.
+func DifferenceOfMeans(a, b []float64) Paired {
+	return paired(a, b, func(a, b float64) float64 { return a - b })
+}
+
+func paired(a, b []float64, compare func(a, b float64) float64) Paired {
+	const draws = 10_000
+	p := Paired{compare(Of(a).Mean, Of(b).Mean), math.Inf(-1), math.Inf(1)}
+	if len(a) < 2 {
+		return p
+	}
+	rnd := rand.New(rand.NewPCG(95, uint64(len(a)))) // the same list has the same interval
+	list := make([]float64, draws)
+	for i := range list {
+		sumA, sumB := 0.0, 0.0
+		for range a {
+			at := rnd.IntN(len(a))
+			sumA, sumB = sumA+a[at], sumB+b[at]
+		}
+		list[i] = compare(sumA/float64(len(a)), sumB/float64(len(a)))
+	}
+	slices.Sort(list)
+	p.Low, p.High = list[draws*25/1000], list[draws*975/1000-1]
+	return p
 }

@@ -48,3 +48,69 @@ func TestChoicesAreTimed(t *testing.T) {
 		}
 	}
 }
+
+// made are results of two rounds of one program, in which a method takes so many
+// seconds; alone it takes one.
+func made(seconds map[string][2]float64) *Results {
+	r := &Results{Alone: map[string][]float64{"cg": {1}}}
+	r.Plan.Programs = []Program{{"cg", nil}}
+	for _, m := range methods {
+		for i, s := range seconds[m] {
+			r.Runs = append(r.Runs, Run{Round: i + 1, Program: "cg", Method: m, Seconds: s})
+		}
+	}
+	return r
+}
+
+func TestMethodsAreComparedRoundByRound(t *testing.T) {
+	r := made(map[string][2]float64{byChance: {3, 21}, byPairs: {2, 11}, byPattern: {1.5, 6}, byTrialRun: {1.2, 3}})
+	if err := r.Valid(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range r.Check() {
+		// Means of rounds that differ so much have wide intervals; in every round one is better.
+		if want := s.Says != "the intervals of the means do not overlap"; s.Holds != want {
+			t.Errorf("%s: %v, %s", s.Says, s.Holds, s.Saw)
+		}
+	}
+	worse := made(map[string][2]float64{byChance: {3, 21}, byPairs: {2, 11}, byPattern: {1.5, 6}, byTrialRun: {1.6, 3}})
+	for _, s := range worse.Check() {
+		if s.Says == "pattern + skeleton is better than pattern for every program" && s.Holds {
+			t.Error("worse in one of two rounds is not certain to be better: " + s.Saw)
+		}
+	}
+}
+
+func TestResultsThatLackRunsAreRefused(t *testing.T) {
+	whole := map[string][2]float64{byChance: {3, 21}, byPairs: {2, 11}, byPattern: {1.5, 6}, byTrialRun: {1.2, 3}}
+	for name, spoil := range map[string]func(*Results){
+		"a run less":        func(r *Results) { r.Runs = r.Runs[1:] },
+		"no such program":   func(r *Results) { r.Runs[0].Program = "xx" },
+		"no such method":    func(r *Results) { r.Runs[0].Method = "xx" },
+		"a round too far":   func(r *Results) { r.Runs[0].Round = 100 },
+		"no time":           func(r *Results) { r.Runs[0].Seconds = 0 },
+		"never alone":       func(r *Results) { r.Alone = nil },
+		"a program too few": func(r *Results) { r.Plan.Programs = append(r.Plan.Programs, Program{Name: "is"}) },
+	} {
+		r := made(whole)
+		if spoil(r); r.Valid() == nil {
+			t.Error(name)
+		}
+	}
+}
+
+func TestRoundsAreContinuedWithTheSamePlanOnly(t *testing.T) {
+	p := DefaultPlan()
+	r := new(Results)
+	if done, err := p.begin(r); done != 0 || err != nil || len(r.Plan.Programs) != 5 {
+		t.Fatalf("%d, %v, %+v", done, err, r.Plan)
+	}
+	r.Runs = []Run{{Round: 1}, {Round: 2}}
+	if done, err := p.begin(r); done != 2 || err != nil {
+		t.Errorf("%d rounds, %v", done, err)
+	}
+	p.Seed++
+	if _, err := p.begin(r); err == nil {
+		t.Error("networks of another seed were taken for the same")
+	}
+}

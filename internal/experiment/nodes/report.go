@@ -19,34 +19,29 @@ const folder = "node-selection"
 // paper are the mean slowdowns that papers/002 gives, over all its programs.
 var paper = map[string]float64{byChance: 0.40, byPairs: 0.276, byTrialRun: 0.202}
 
-// slowdowns are those of a method, of one program or of all if it is "": how much
-// longer than alone.
-func (r *Results) slowdowns(program, method string) []float64 {
-	var list []float64
+// byRound is the mean over programs (all, or one) in each round: rounds are
+// independent of each other, the runs of a round are not, as they share a network.
+func (r *Results) byRound(program, method string) []float64 {
+	sum, n := make([]float64, r.Rounds()), make([]float64, r.Rounds())
 	for _, run := range r.Runs {
 		if run.Method == method && (program == "" || run.Program == program) {
-			list = append(list, run.Seconds/measured.Median(r.Alone[run.Program])-1)
+			sum[run.Round-1] += run.Seconds/measured.Median(r.Alone[run.Program]) - 1
+			n[run.Round-1]++
 		}
 	}
-	return list
+	for i := range sum {
+		sum[i] /= n[i]
+	}
+	return sum
 }
 
-// byRound is the mean over all programs in each round: rounds are independent of
-// each other, the runs of a round are not, as they share a network.
-func (r *Results) byRound(method string) []float64 {
-	var list []float64
-	for round := 1; round <= r.Plan.Rounds; round++ {
-		var of []float64
-		for _, run := range r.Runs {
-			if run.Method == method && run.Round == round {
-				of = append(of, run.Seconds/measured.Median(r.Alone[run.Program])-1)
-			}
-		}
-		if len(of) > 0 {
-			list = append(list, measured.Of(of).Mean)
-		}
+// Rounds is how many were done.
+func (r *Results) Rounds() int {
+	n := 0
+	for _, run := range r.Runs {
+		n = max(n, run.Round)
 	}
-	return list
+	return n
 }
 
 // Statement is something that should come out, and what did.
@@ -56,40 +51,43 @@ type Statement struct {
 	Holds bool
 }
 
-// Check compares what was measured with what should be.
+// Check compares what was measured with what should be. Networks differ much from
+// round to round, and all methods have the same: so methods are compared round by round,
+// and how certain that is comes from drawing rounds again and again.
 func (r *Results) Check() []Statement {
 	if len(r.Runs) == 0 {
 		return nil
 	}
-	chance, pairs, trial := measured.Of(r.byRound(byChance)), measured.Of(r.byRound(byPairs)), measured.Of(r.byRound(byTrialRun))
+	chance, pairs, trial := r.byRound("", byChance), r.byRound("", byPairs), r.byRound("", byTrialRun)
+	c, p, t := measured.Of(chance), measured.Of(pairs), measured.Of(trial)
+	toChance, toPairs := measured.RatioOfMeans(trial, chance), measured.RatioOfMeans(trial, pairs)
 	list := []Statement{
-		{"pattern + skeleton has less than half of random's slowdown", ratioText(trial, chance), trial.Mean < chance.Mean/2},
-		{"pattern + skeleton has less than three quarters of all-all's slowdown", ratioText(trial, pairs), trial.Mean < 0.75*pairs.Mean},
-		{"their intervals do not overlap", fmt.Sprintf("%s, %s, %s", interval(chance), interval(pairs), interval(trial)),
-			trial.Mean+trial.Half() < pairs.Mean-pairs.Half() && pairs.Mean+pairs.Half() < chance.Mean-chance.Half()},
+		{"pattern + skeleton has less than half of random's slowdown", ratioText(t, c, toChance), toChance.High < 0.5},
+		{"pattern + skeleton has less than three quarters of all-all's slowdown", ratioText(t, p, toPairs), toPairs.High < 0.75},
+		{"the intervals of the means do not overlap", fmt.Sprintf("random %s, all-all %s, pattern + skeleton %s", interval(c), interval(p), interval(t)),
+			t.Mean+t.Half() < p.Mean-p.Half() && p.Mean+p.Half() < c.Mean-c.Half()},
 	}
-	best := Statement{Says: "pattern + skeleton is best for every program", Holds: true}
-	var saw []string
-	for _, p := range r.Plan.Programs {
-		mine := measured.Of(r.slowdowns(p.Name, byTrialRun)).Mean
-		var beaten []string
-		for _, m := range methods[:len(methods)-1] {
-			if measured.Of(r.slowdowns(p.Name, m)).Mean < mine {
-				beaten = append(beaten, m)
-			}
-		}
-		if best.Holds = best.Holds && beaten == nil; beaten != nil {
-			saw = append(saw, p.Name+": "+strings.Join(beaten, ", ")+" is better")
-		} else {
-			saw = append(saw, p.Name+": it is")
-		}
+	for _, m := range methods[:len(methods)-1] {
+		list = append(list, r.better(m))
 	}
-	best.Saw = strings.Join(saw, "; ")
-	return append(list, best)
+	return list
 }
 
-func ratioText(a, b measured.Spread) string {
-	return fmt.Sprintf("%s of %s: %.2f", interval(a), interval(b), a.Mean/b.Mean)
+// better says for which programs a method loses against pattern + skeleton.
+func (r *Results) better(method string) Statement {
+	s := Statement{Says: "pattern + skeleton is better than " + method + " for every program", Holds: true}
+	var saw []string
+	for _, p := range r.Plan.Programs {
+		d := measured.DifferenceOfMeans(r.byRound(p.Name, method), r.byRound(p.Name, byTrialRun))
+		s.Holds = s.Holds && d.Low > 0
+		saw = append(saw, fmt.Sprintf("%s: by %.0f (%.0f to %.0f) points", p.Name, 100*d.Mean, 100*d.Low, 100*d.High))
+	}
+	s.Saw = strings.Join(saw, "; ")
+	return s
+}
+
+func ratioText(a, b measured.Spread, ratio measured.Paired) string {
+	return fmt.Sprintf("%s of %s: %.2f, in pairs %.2f to %.2f", interval(a), interval(b), ratio.Mean, ratio.Low, ratio.High)
 }
 
 func interval(s measured.Spread) string {
@@ -128,13 +126,13 @@ func (r *Results) slowdownChart() plot.Chart {
 	for _, m := range methods {
 		var y []float64
 		for _, p := range r.Plan.Programs {
-			y = append(y, measured.Of(r.slowdowns(p.Name, m)).Mean)
+			y = append(y, measured.Of(r.byRound(p.Name, m)).Mean)
 		}
 		mean, ok := paper[m]
 		if !ok {
 			mean = math.NaN()
 		}
-		c.Series = append(c.Series, plot.NewBars(m, append(y, measured.Of(r.byRound(m)).Mean, mean)))
+		c.Series = append(c.Series, plot.NewBars(m, append(y, measured.Of(r.byRound("", m)).Mean, mean)))
 	}
 	return c
 }
@@ -163,4 +161,26 @@ func (r *Results) sizes() []int {
 		}
 	}
 	return list
+}
+
+// Valid reports what is wrong with results that were read: every round must have a run
+// of each program by each method, and each program runs alone.
+func (r *Results) Valid() error {
+	seen := map[string]bool{}
+	for i, run := range r.Runs {
+		known := slices.ContainsFunc(r.Plan.Programs, func(p Program) bool { return p.Name == run.Program })
+		if !known || !slices.Contains(methods, run.Method) || run.Round < 1 || run.Round > len(r.Runs) || !(run.Seconds > 0) {
+			return fmt.Errorf("Runs[%d] is no run of one of its programs by one of the methods", i)
+		}
+		seen[fmt.Sprint(run.Round, run.Program, run.Method)] = true
+	}
+	if len(seen) != r.Rounds()*len(r.Plan.Programs)*len(methods) {
+		return fmt.Errorf("%d different runs in %d rounds", len(seen), r.Rounds())
+	}
+	for _, p := range r.Plan.Programs {
+		if !(measured.Median(r.Alone[p.Name]) > 0) {
+			return fmt.Errorf("%s did not run alone", p.Name)
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -37,15 +38,16 @@ type Plan struct {
 	Every    time.Duration // so often a stream comes or goes
 	Trial    time.Duration // length of a skeleton
 	Say      func(string)
+	Keep     func(*Results) error // called after every round
 	Clock    clock.Clock
 }
 
 // DefaultPlan is the experiment of the paper.
 func DefaultPlan() Plan {
 	return Plan{Lab: "scenarios/node-selection/ten.yaml", Apps: "examples/apps/build", Rounds: 12, Alone: 5, Seed: 1,
-		Every: 30 * time.Second, Trial: time.Second, Clock: clock.Real(), Say: func(string) {},
-		Programs: []Program{{"bt", []string{"64", "30"}}, {"cg", []string{"16000", "4"}}, {"is", []string{"1048576", "20"}},
-			{"lu", []string{"64", "10"}}, {"mg", []string{"64", "5"}}}}
+		Every: 30 * time.Second, Trial: 300 * time.Millisecond, Clock: clock.Real(), Say: func(string) {}, Keep: func(*Results) error { return nil },
+		Programs: []Program{{"bt", []string{"64", "24"}}, {"cg", []string{"16000", "3"}}, {"is", []string{"1048576", "8"}},
+			{"lu", []string{"64", "10"}}, {"mg", []string{"64", "16"}}}}
 }
 
 // The ways to choose hosts.
@@ -73,15 +75,17 @@ type Run struct {
 	Hosts   []string
 	Seconds float64
 	Trials  []float64 `json:",omitempty"` // seconds of its skeleton on each of the candidates
+	Of      string    `json:",omitempty"` // the method that chose the same hosts, of whose run these seconds are
 }
 
 // Results is what was measured.
 type Results struct {
 	Machine measured.Machine
 	Plan    struct {
-		Rounds, Alone int
-		Every, Trial  time.Duration
-		Programs      []Program
+		Alone        int
+		Every, Trial time.Duration
+		Seed         uint64
+		Programs     []Program
 	}
 	Alone map[string][]float64 // seconds of each program with the network for itself
 	Runs  []Run
@@ -89,36 +93,61 @@ type Results struct {
 	Costs []Cost
 }
 
-// Do does the experiment.
-func (p *Plan) Do(ctx context.Context) (*Results, error) {
-	r := &Results{Machine: measured.ThisMachine(p.Clock), Alone: map[string][]float64{}}
-	r.Plan.Rounds, r.Plan.Alone, r.Plan.Every, r.Plan.Trial, r.Plan.Programs = p.Rounds, p.Alone, p.Every, p.Trial, p.Programs
+// Do does the experiment. Rounds that are in r already are not done again.
+func (p *Plan) Do(ctx context.Context, r *Results) error {
+	done, err := p.begin(r)
+	if err != nil || done >= p.Rounds {
+		return err
+	}
 	data, err := yamlfile.ReadFile(p.Lab, "a plan of a lab", 1<<20)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	plan, err := lab.Read(p.Lab, data)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	b, err := newBed(ctx, plan, p.Apps, p.Programs, p.Say)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer b.close()
 	if err := os.WriteFile(filepath.Join(b.home, yieldName), yield.Library(), 0o755); err != nil { //nolint:gosec // a library for all
-		return nil, err
+		return err
 	}
 	if err := p.alone(ctx, b, r); err != nil {
-		return nil, err
+		return err
 	}
-	for round := range p.Rounds {
-		if err := p.round(ctx, b, r, round+1); err != nil {
-			return nil, err
+	for round := done + 1; round <= p.Rounds; round++ {
+		before := len(r.Runs)
+		if err := p.round(ctx, b, r, round); err != nil {
+			r.Runs = r.Runs[:before] // a part of a round compares nothing
+			return err
+		}
+		r.Machine.LoadAfter = measured.LoadAverage()
+		if err := p.Keep(r); err != nil {
+			return err
 		}
 	}
-	r.Machine.LoadAfter = measured.LoadAverage()
-	return r, nil
+	return nil
+}
+
+// begin makes r one of this plan and says how many rounds it has.
+func (p *Plan) begin(r *Results) (done int, err error) {
+	for _, run := range r.Runs {
+		done = max(done, run.Round)
+	}
+	is := &r.Plan
+	alike := is.Every == p.Every && is.Trial == p.Trial && is.Seed == p.Seed &&
+		slices.EqualFunc(is.Programs, p.Programs, func(a, b Program) bool { return a.Name == b.Name && slices.Equal(a.Args, b.Args) })
+	if done > 0 && !alike {
+		return 0, errors.New("it has rounds of other programs, another seed or other times: give another file")
+	}
+	if done == 0 {
+		*r = Results{Machine: measured.ThisMachine(p.Clock), Alone: map[string][]float64{}, Costs: r.Costs}
+		is.Alone, is.Every, is.Trial, is.Seed, is.Programs = p.Alone, p.Every, p.Trial, p.Seed, p.Programs
+	}
+	return done, nil
 }
 
 // alone measures and captures every program with the network for itself.
@@ -174,13 +203,13 @@ func (p *Plan) round(ctx context.Context, b *bed, r *Results, round int) error {
 		}
 		r.Probe.Seconds = append(r.Probe.Seconds, p.Clock.Since(start).Seconds())
 		r.Probe.Error = append(r.Probe.Error, b.wrong(pairs)...)
-		for _, m := range rnd.Perm(len(methods)) {
-			run, err := p.one(ctx, b, prog, methods[m], pairs, rnd)
-			if err != nil {
-				return err
-			}
+		runs, err := p.all(ctx, b, prog, pairs, rnd)
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
 			run.Round = round
-			r.Runs = append(r.Runs, *run)
+			r.Runs = append(r.Runs, run)
 			p.Say(fmt.Sprintf("round %d of %d: %s on %s (%s): %.2f s, alone %.2f s", round, p.Rounds, prog.Name, strings.Join(run.Hosts, " "), run.Method,
 				run.Seconds, measured.Median(r.Alone[prog.Name])))
 		}
@@ -200,19 +229,45 @@ func (b *bed) wrong(pairs *nodesel.Bandwidths) []float64 {
 	return list
 }
 
-// one chooses hosts by a method and runs a program there.
-func (p *Plan) one(ctx context.Context, b *bed, prog Program, method string, pairs *nodesel.Bandwidths, rnd *rand.Rand) (*Run, error) {
-	run := &Run{Program: prog.Name, Method: method}
+// all chooses hosts by every method and runs a program on them, in an order by
+// chance. Methods that chose the same hosts have one run: another would only tell how
+// much runs differ by themselves.
+func (p *Plan) all(ctx context.Context, b *bed, prog Program, pairs *nodesel.Bandwidths, rnd *rand.Rand) ([]Run, error) {
+	runs := make([]Run, len(methods))
+	for i, method := range methods {
+		var err error
+		if runs[i], err = p.chosen(ctx, b, prog, method, pairs, rnd); err != nil {
+			return nil, err
+		}
+	}
+	for _, i := range rnd.Perm(len(runs)) {
+		run := &runs[i]
+		same := slices.IndexFunc(runs, func(other Run) bool { return other.Seconds > 0 && slices.Equal(other.Hosts, run.Hosts) })
+		if same >= 0 {
+			run.Seconds, run.Of = runs[same].Seconds, runs[same].Method
+			continue
+		}
+		var err error
+		if run.Seconds, err = b.run(ctx, prog, run.Hosts); err != nil {
+			return nil, err
+		}
+	}
+	return runs, nil
+}
+
+// chosen is where a program is to run by a method.
+func (p *Plan) chosen(ctx context.Context, b *bed, prog Program, method string, pairs *nodesel.Bandwidths, rnd *rand.Rand) (Run, error) {
+	run := Run{Program: prog.Name, Method: method}
 	groups, err := b.choose(prog, method, pairs, rnd)
 	if err != nil {
-		return nil, err
+		return run, err
 	}
 	best := 0
 	if method == byTrialRun {
 		for i, g := range groups {
 			took, err := b.trial(ctx, prog, g, p.Trial)
 			if err != nil {
-				return nil, err
+				return run, err
 			}
 			if run.Trials = append(run.Trials, took); took < run.Trials[best] {
 				best = i
@@ -220,8 +275,7 @@ func (p *Plan) one(ctx context.Context, b *bed, prog Program, method string, pai
 		}
 	}
 	run.Hosts = groups[best]
-	run.Seconds, err = b.run(ctx, prog, run.Hosts)
-	return run, err
+	return run, nil
 }
 
 // choose lists groups of hosts, the best first.
@@ -306,5 +360,7 @@ func launch(hosts []string) []string {
 	}
 	return []string{"mpirun", "-n", fmt.Sprint(len(hosts)), "-H", strings.Join(slots, ","), "--bind-to", "none",
 		"--mca", "plm_rsh_agent", "ssh", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
-		"--mca", "btl_tcp_if_include", labNetwork, "--mca", "oob_tcp_if_include", labNetwork}
+		"--mca", "btl_tcp_if_include", labNetwork, "--mca", "oob_tcp_if_include", labNetwork,
+		// Waiting awake would use up a host's part of a processor, and the network not matter.
+		"--mca", "mpi_yield_when_idle", "1"}
 }

@@ -38,13 +38,33 @@ func Correlation(x, y []float64) float64 {
 }
 
 // R is the correlation of the program's and its skeleton's times.
-func (m *Measured) R() float64 { return Correlation(m.Skeleton, m.Program) }
+func (m *Measured) R() float64 { return Correlation(shortest(m.Skeleton), shortest(m.Program)) }
+
+// shortest is the shortest run in each state.
+func shortest(runs [][]float64) []float64 {
+	list := make([]float64, len(runs))
+	for i := range runs {
+		list[i] = slices.Min(runs[i])
+	}
+	return list
+}
+
+// spread is how much longer the longest run in a state is than the shortest, in the
+// middle of all states.
+func spread(runs [][]float64) float64 {
+	list := make([]float64, len(runs))
+	for i := range runs {
+		list[i] = slices.Max(runs[i])/slices.Min(runs[i]) - 1
+	}
+	return measured.Median(list)
+}
 
 // Errors are how far the predictions were off, in parts of what came.
 func (m *Measured) Errors() []float64 {
-	list := make([]float64, len(m.Program))
+	skeleton, program := shortest(m.Skeleton), shortest(m.Program)
+	list := make([]float64, len(program))
 	for i := range list {
-		list[i] = math.Abs(m.Skeleton[i]/m.Scale/m.Program[i] - 1)
+		list[i] = math.Abs(skeleton[i]/m.Scale/program[i] - 1)
 	}
 	return list
 }
@@ -56,14 +76,16 @@ func (r *Result) Write(dir string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
 		return "", err
 	}
-	r.keep(kept)
-	data, err := json.MarshalIndent(r, "", " ")
+	all := *r
+	all.Programs = slices.DeleteFunc(slices.Clone(r.Programs), func(m Measured) bool { return len(m.Program) == 0 })
+	all.keep(kept)
+	data, err := json.MarshalIndent(&all, "", " ")
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "skeletons.md")
-	return path, errors.Join(r.figure().SaveSVG(filepath.Join(dir, "skeletons", "skeletons.svg")),
-		outfile.WriteAll(kept, append(data, '\n')), outfile.WriteAll(path, []byte(r.markdown())))
+	return path, errors.Join(all.figure().SaveSVG(filepath.Join(dir, "skeletons", "skeletons.svg")),
+		outfile.WriteAll(kept, append(data, '\n')), outfile.WriteAll(path, []byte(all.markdown())))
 }
 
 // keep adds the programs of an earlier result that was measured alike.
@@ -85,12 +107,10 @@ func (r *Result) figure() plot.Figure {
 	var charts []plot.Chart
 	for i := range r.Programs {
 		m := &r.Programs[i]
-		most := 0.0
-		for _, x := range m.Skeleton {
-			most = max(most, x)
-		}
+		skeleton := shortest(m.Skeleton)
+		most := slices.Max(skeleton)
 		charts = append(charts, plot.Chart{Title: fmt.Sprintf("%s, r = %.3f", m.Name, m.R()), XLabel: "skeleton, s", YLabel: "program, s",
-			Series: []plot.Series{plot.NewScatter("a state of the network", m.Skeleton, m.Program),
+			Series: []plot.Series{plot.NewScatter("a state of the network", skeleton, shortest(m.Program)),
 				plot.NewLine("prediction", []float64{0, most}, []float64{0, most / m.Scale})}})
 	}
 	cols := min(len(charts), 3)
@@ -100,8 +120,8 @@ func (r *Result) figure() plot.Figure {
 func (r *Result) markdown() string {
 	var b strings.Builder
 	states := 0
-	if len(r.Programs) > 0 {
-		states = len(r.Programs[0].Program)
+	for i := range r.Programs {
+		states = max(states, len(r.Programs[i].Program))
 	}
 	fmt.Fprintf(&b, `# Skeletons: is the program slow where its skeleton is slow?
 
@@ -110,19 +130,18 @@ the program will take. Four hosts of a lab, each with 0.3 of a processor; betwee
 %g Mbit/s, of which others leave all, a half, a third, … at most up to a tenth: drawn for each state how busy
 the network is, then for each pair; %d states, the same for all programs. Each program is captured once,
 where nobody else uses the network; then, in every state, its skeleton runs (%.0f %% of the program's time
-was asked for) and after it the program, %d times in turn. The shortest run of each counts: whoever else
-uses the machine only makes a run longer.
+was asked for) and after it the program. All states are gone through %d times, so that the runs of a state are far apart,
+and the shortest run of each counts: whoever else uses the machine only makes a run longer. How much longer the longest
+was is in the table.
 
 `, whole, states, 100*r.Part, r.Repeat)
-	b.WriteString("| program | alone | skeleton's part | program, all states | r | prediction off by, median | worst | load |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("| program | alone | skeleton's part | states | program, all states | r | prediction off by, median | worst | longest run of program, skeleton, median | load |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for i := range r.Programs {
 		m := &r.Programs[i]
-		low, high, worst := math.Inf(1), 0.0, 0.0
-		for j, x := range m.Program {
-			low, high, worst = min(low, x), max(high, x), max(worst, m.Errors()[j])
-		}
-		fmt.Fprintf(&b, "| %s %s | %.2f s | %.1f %% | %.2f to %.2f s | **%.3f** | %.0f %% | %.0f %% | %s |\n", m.Name, strings.Join(m.Args, " "), m.Alone, 100*m.Scale,
-			low, high, m.R(), 100*measured.Median(m.Errors()), 100*worst, m.Load)
+		program := shortest(m.Program)
+		fmt.Fprintf(&b, "| %s %s | %.2f s | %.1f %% | %d | %.2f to %.2f s | **%.3f** | %.0f %% | %.0f %% | +%.0f %%, +%.0f %% | %s |\n", m.Name, strings.Join(m.Args, " "), m.Alone, 100*m.Scale,
+			len(program), slices.Min(program), slices.Max(program), m.R(), 100*measured.Median(m.Errors()), 100*slices.Max(m.Errors()),
+			100*spread(m.Program), 100*spread(m.Skeleton), m.Load)
 	}
 	fmt.Fprintf(&b, "\n![a point for each state of the network](skeletons/skeletons.svg)\n\n")
 	fmt.Fprintf(&b, "The prediction is the skeleton's time divided by its part of the program's time, without any fit. "+

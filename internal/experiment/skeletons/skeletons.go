@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -32,14 +31,15 @@ type Program struct {
 	Args []string
 }
 
-// Programs are those of the experiment: about a second each at 100 Mbit/s.
+// Programs are those of the experiment: a bit more than half a second each at
+// 100 Mbit/s, and some seconds in most states.
 func Programs() []Program {
 	return []Program{
-		{"bt", []string{"32", "40"}},
-		{"cg", []string{"8000", "6"}},
-		{"is", []string{"1048576", "10"}},
-		{"lu", []string{"48", "16"}},
-		{"mg", []string{"64", "8"}},
+		{"bt", []string{"64", "16"}},
+		{"cg", []string{"16000", "2"}},
+		{"is", []string{"1048576", "6"}},
+		{"lu", []string{"64", "8"}},
+		{"mg", []string{"64", "10"}},
 	}
 }
 
@@ -48,11 +48,12 @@ type Experiment struct {
 	Apps   string // the folder with the programs
 	Only   []string
 	States int
-	Repeat int     // runs of each in a state, of which the shortest counts: others only make it longer
+	Repeat int     // times that all states are gone through; of the runs in a state the shortest counts: others only make it longer
 	Part   float64 // of a program's time that its skeleton is to take
 	Seed   uint64
 	Lab    string // its name
 	Say    func(string)
+	Keep   func(*Result) error // called after every state
 	Now    clock.Clock
 }
 
@@ -64,15 +65,15 @@ type Result struct {
 	Programs []Measured
 }
 
-// Measured is one program: what it and its skeleton took in each state.
+// Measured is one program: what it and its skeleton took in each state, each time.
 type Measured struct {
 	Name     string
 	Args     []string
 	Alone    float64 // where nothing disturbs it, when it was captured
 	Scale    float64
 	Slowest  []float64 // Mbit/s of the slowest way between two hosts
-	Program  []float64
-	Skeleton []float64
+	Program  [][]float64
+	Skeleton [][]float64
 	Load     string // averages of the machine afterwards
 }
 
@@ -96,15 +97,26 @@ func (e Experiment) Run(ctx context.Context) (*Result, error) {
 	if err := b.furnish(e); err != nil {
 		return nil, err
 	}
+	var programs []Program
 	for _, p := range Programs() {
-		if len(e.Only) > 0 && !slices.Contains(e.Only, p.Name) {
-			continue
+		if len(e.Only) == 0 || slices.Contains(e.Only, p.Name) {
+			programs = append(programs, p)
 		}
-		m, err := b.measure(ctx, e, p)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	// What disturbs the machine for a while disturbs one run of a state, not all.
+	for pass := range e.Repeat {
+		for i, p := range programs {
+			if pass == 0 {
+				r.Programs = append(r.Programs, Measured{Name: p.Name, Args: p.Args})
+				err = b.capture(ctx, p, &r.Programs[i])
+			}
+			if err == nil {
+				err = b.measure(ctx, e, p, &r.Programs[i], func() error { return e.Keep(r) })
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", p.Name, err)
+			}
 		}
-		r.Programs = append(r.Programs, *m)
 	}
 	return r, nil
 }
@@ -148,49 +160,55 @@ func (b *bed) furnish(e Experiment) error {
 	return err
 }
 
-// measure captures a program alone and runs it and its skeleton in all states, the
-// same for all programs.
-func (b *bed) measure(ctx context.Context, e Experiment, p Program) (*Measured, error) {
-	r := rand.New(rand.NewPCG(e.Seed, 2))
+// capture has a program's pattern captured where nobody else uses the network.
+func (b *bed) capture(ctx context.Context, p Program, m *Measured) error {
 	if _, err := b.state(ctx, func() float64 { return whole }); err != nil {
-		return nil, err
+		return err
 	}
-	m := &Measured{Name: p.Name, Args: p.Args}
 	argv := slices.Concat([]string{"./godwit", "capture", "--draw=", "--file", p.Name + ".pattern", "-o", "json", "--"}, b.launch(), []string{"./" + p.Name}, p.Args)
 	out, err := b.as(ctx, argv...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var captured struct {
 		Seconds float64 `json:"seconds"`
 	}
 	if err := json.Unmarshal([]byte(out), &captured); err != nil {
-		return nil, fmt.Errorf("what capture says: %w: %s", err, out)
+		return fmt.Errorf("what capture says: %w: %s", err, out)
 	}
 	m.Alone = captured.Seconds
+	return nil
+}
+
+// measure runs a program and its skeleton in all states, the same for all programs and
+// each time.
+func (b *bed) measure(ctx context.Context, e Experiment, p Program, m *Measured, keep func() error) error {
+	r := rand.New(rand.NewPCG(e.Seed, 2))
 	for i := range e.States {
 		busy := 1 + r.IntN(10) // the network as a whole: nobody, up to nine streams on a way
 		slowest, err := b.state(ctx, func() float64 { return whole / float64(1+r.IntN(busy)) })
 		if err != nil {
-			return nil, err
+			return err
 		}
-		short, long := math.Inf(1), math.Inf(1)
-		for range e.Repeat {
-			took, scale, err := b.skeleton(ctx, p, e.Part*m.Alone)
-			if err != nil {
-				return nil, err
-			}
-			short, m.Scale = min(short, took), scale
-			if took, err = b.program(ctx, p); err != nil {
-				return nil, err
-			}
-			long = min(long, took)
+		short, scale, err := b.skeleton(ctx, p, e.Part*m.Alone)
+		if err != nil {
+			return err
 		}
-		m.Slowest, m.Skeleton, m.Program = append(m.Slowest, slowest), append(m.Skeleton, short), append(m.Program, long)
+		long, err := b.program(ctx, p)
+		if err != nil {
+			return err
+		}
+		if i == len(m.Program) {
+			m.Slowest, m.Skeleton, m.Program = append(m.Slowest, slowest), append(m.Skeleton, nil), append(m.Program, nil)
+		}
+		m.Scale, m.Skeleton[i], m.Program[i] = scale, append(m.Skeleton[i], short), append(m.Program[i], long)
+		m.Load = measured.LoadAverage()
 		e.Say(fmt.Sprintf("%s, state %d of %d: slowest way %.0f Mbit/s, program %.2f s, skeleton %.2f s", p.Name, i+1, e.States, slowest, long, short))
+		if err := keep(); err != nil {
+			return err
+		}
 	}
-	m.Load = measured.LoadAverage()
-	return m, nil
+	return nil
 }
 
 // state gives each way between two hosts a rate, and returns the lowest.

@@ -1,0 +1,319 @@
+package adaptive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/experiment/calibration"
+	"github.com/godwit-hpc/godwit/internal/experiment/loads"
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+)
+
+// LivePlan says how predictions are calibrated with real runs (e).
+type LivePlan struct {
+	Runs     int
+	AtOnce   int           // 1: beside an idle processor; 2: one on each
+	Length   time.Duration // of a program alone
+	Sample   time.Duration // how often it is looked at; loads change as fast as it says
+	Learn    int           // runs alone before, from which it is known what a program needs
+	Programs []string
+	Choosing bool     // use the loads for choosing the constants of the predictor, not those for checking it
+	Records  string   // the folder with the recorded loads
+	File     string   // each run is kept here when it is over
+	Continue bool     // make those runs only that are not there
+	Spinner  []string `json:"-"` // command of a program that takes part of a processor; nil: this program
+}
+
+// LiveRun is one of the real runs.
+type LiveRun struct {
+	N       int
+	Load    string
+	Program string
+	Argv    []string
+	CPU     int     // processor that it ran on
+	Took    float64 // seconds from its start to its end
+	Used    float64 // CPU seconds
+	Others  float64 // CPU seconds of those that competed
+	Foreign float64 // CPU seconds of whoever else was there
+	Steal   float64 // seconds that the hypervisor took
+	Points  []LivePoint
+}
+
+// LivePoint is a prediction in a live run, all in seconds since its start.
+type LivePoint struct {
+	At, CPU, Share   float64
+	Early, Mid, Late float64
+	Need             float64 // CPU seconds of the whole, the median
+}
+
+// Judged is what its predictions are worth, by the same rule as simulated ones.
+func (r *LiveRun) Judged() []calibration.Judged {
+	var list []calibration.Judged
+	due := calibration.Due{End: r.Took}
+	for _, p := range r.Points {
+		if m, ok := due.At(p.At); ok {
+			list = append(list, calibration.Judged{Run: liveRuns + uint64(r.N), Load: r.Load, Moment: m, Actual: r.Took - p.At,
+				AsNow: max(p.Need-p.CPU, 0) / max(p.Share, 0.01), Low: p.Early - p.At, Mid: p.Mid - p.At, High: p.Late - p.At})
+		}
+	}
+	return list
+}
+
+// NeedKnown judges the run as if what it needed had been known before.
+func (r *LiveRun) NeedKnown() []calibration.Judged {
+	var at, cpu []float64
+	for _, p := range r.Points {
+		at, cpu = append(at, p.At), append(cpu, p.CPU)
+	}
+	list := calibration.Replay(r.Used, 0.005, r.Took, at, cpu)
+	for i := range list {
+		list[i].Run, list[i].Load = liveRuns+uint64(r.N), r.Load
+	}
+	return list
+}
+
+// liveRuns is the number of the first live run among all runs that are judged: far
+// from the seeds of the simulated ones.
+const liveRuns = 1 << 40
+
+// LiveResults are the real runs of the calibration and where they were made.
+type LiveResults struct {
+	Plan    LivePlan
+	Machine measured.Machine
+	Runs    []LiveRun
+}
+
+// changing are the kinds of load under which the share changes.
+func changing(kinds []loads.Kind) []loads.Kind {
+	var list []loads.Kind
+	for _, k := range kinds {
+		if k.Name != loads.Alone {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// inTurn says which kind run n has, so that at any time there were as many of each
+// as their parts of the whole ask for.
+func inTurn(kinds []loads.Kind, n int) int {
+	total := 0
+	for _, k := range kinds {
+		total += k.Runs
+	}
+	counts := make([]int, len(kinds))
+	next := 0
+	for i := range n + 1 {
+		least := 0.0
+		next = 0
+		for k := range kinds {
+			if behind := float64(kinds[k].Runs*(i+1))/float64(total) - float64(counts[k]); behind > least {
+				next, least = k, behind
+			}
+		}
+		counts[next]++
+	}
+	return next
+}
+
+// liveBed is what the runs of (e) share.
+type liveBed struct {
+	*Bed
+	plan  *Plan
+	kinds []loads.Kind
+	seed  uint64
+	names []string
+	jobs  []jobfile.Job // one for each name
+	file  *liveFile
+
+	mu   sync.Mutex
+	done int
+}
+
+// calibrateLive makes the real runs that the file of the plan does not have yet.
+func (p *Plan) calibrateLive(ctx context.Context, programs []Program, home int) (err error) {
+	file, had, err := openLive(&p.Live)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	var missing []int
+	for n := range p.Live.Runs {
+		if !had[n] {
+			missing = append(missing, n)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	b := &liveBed{plan: p, file: file, done: p.Live.Runs - len(missing)}
+	var without []error
+	b.kinds, b.seed, without = loads.Of(p.Live.Records, !p.Live.Choosing)
+	b.kinds = changing(b.kinds)
+	for _, err := range without {
+		p.say("a generated load stands for a recorded one: %v", err)
+	}
+	if b.Bed, err = NewBed(ctx, p.Agent, p.Live.Sample); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	for i := range programs {
+		if err := b.learn(ctx, &programs[i], home); err != nil {
+			return err
+		}
+	}
+	if err := b.runAll(ctx, missing); err != nil {
+		return fmt.Errorf("%d of %d runs are kept in %s: %w", b.done, p.Live.Runs, p.Live.File, err)
+	}
+	return nil
+}
+
+// learn runs a program alone, so that it is known what it needs.
+func (b *liveBed) learn(ctx context.Context, prog *Program, home int) error {
+	unit, err := prog.measure(ctx, home)
+	if err != nil {
+		return err
+	}
+	plain := *prog
+	plain.Progress = "" // what is calibrated is the prediction from CPU time
+	spec, err := b.job(&plain, b.plan.Live.Length.Seconds()/unit.CPU, "restart")
+	if err != nil {
+		return err
+	}
+	spec.Adapt = jobfile.AdaptOff
+	for i := range b.plan.Live.Learn {
+		r, err := b.one(ctx, &LiveRun{CPU: home}, spec, nil)
+		if err != nil {
+			return err
+		}
+		b.plan.say("learning what %s needs, run %d of %d: %.2f s of CPU time in %.2f s", prog.Name, i+1, b.plan.Live.Learn, r.Used, r.Took)
+	}
+	b.names, b.jobs = append(b.names, prog.Name), append(b.jobs, spec)
+	return nil
+}
+
+// runAll makes runs, as many at once as the plan says.
+func (b *liveBed) runAll(ctx context.Context, missing []int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan int, len(missing))
+	for _, n := range missing {
+		next <- n
+	}
+	close(next)
+	places := []string{Home, Away}[:min(max(b.plan.Live.AtOnce, 1), 2)]
+	var all sync.WaitGroup
+	for _, place := range places {
+		all.Go(func() {
+			for n := range next {
+				if err := b.run(ctx, n, place); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// run makes run n and keeps it.
+func (b *liveBed) run(ctx context.Context, n int, place string) error {
+	l := &b.plan.Live
+	k := &b.kinds[inTurn(b.kinds, n)]
+	which := n / len(b.kinds) % len(b.jobs)
+	r := &LiveRun{N: n, Load: k.Name, CPU: b.CPU[place], Program: b.names[which]}
+	random := rand.New(rand.NewPCG(b.seed+uint64(n), liveStream))
+	samples := l.Length.Seconds() / l.Sample.Seconds()
+	demands := k.Demands(k.Make(random, samples), int(longest*samples))
+	spec := b.jobs[which]
+	spec.On = []string{place}
+	r, err := b.one(ctx, r, spec, demands)
+	if err == nil {
+		err = b.file.add(r)
+	}
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.done++
+	v := calibration.SumUp(r.Judged())
+	b.plan.say("run %d of %d, %s under %s: %.1f s, error %.1f %%, %.0f of %d bands held, need %.2f s, %.1f %% stolen", b.done, l.Runs, r.Program, r.Load,
+		r.Took, 100*v.Middle, v.Holds*float64(v.N), v.N, r.Used, 100*r.Steal/r.Took)
+	return nil
+}
+
+const (
+	liveStream = 77 // of random numbers: other than that of the simulated runs
+	longest    = 30 // times as long as alone a load is prepared for
+)
+
+// one runs a job while others take from its processor what they are told.
+func (b *liveBed) one(ctx context.Context, r *LiveRun, spec jobfile.Job, demands [][]float64) (_ *LiveRun, err error) {
+	others, err := b.plan.startSpinners(r.CPU, b.plan.Live.Sample, demands)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		_, e := others.stop()
+		err = errors.Join(err, e)
+	}()
+	id, err := b.submit(ctx, &spec)
+	if err != nil {
+		return nil, err
+	}
+	r.Argv = short(spec.Argv)
+	before, err := processorTimes(r.CPU)
+	var final api.Job
+	var last time.Time
+	if err == nil {
+		err = b.Client.Watch(ctx, fmt.Sprint(id), func(l *api.Live) error {
+			final = l.Job
+			if final.State == core.Running && !others.begun {
+				if err := others.begin(); err != nil {
+					return err
+				}
+			}
+			if e := final.PredictedEnd; final.State == core.Running && e != nil && !e.Equal(last) {
+				last = e.Time
+				r.see(&final, b.clock())
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		_, e := b.Client.Cancel(context.WithoutCancel(ctx), fmt.Sprint(id))
+		return nil, errors.Join(err, e)
+	}
+	after, err := processorTimes(r.CPU)
+	if err != nil {
+		return nil, err
+	}
+	if r.Others, err = others.stop(); err != nil {
+		return nil, err
+	}
+	if code := final.ExitCode; code == nil || *code != 0 {
+		return nil, fmt.Errorf("%s: job %d is %s: %s", spec.Name, id, final.State, final.Why)
+	}
+	r.Took, r.Used = seconds(final.Started, final.Ended), final.CPUS
+	r.Steal = after.steal - before.steal
+	r.Foreign = max(0, after.busy-before.busy-r.Used-r.Others)
+	return r, nil
+}
+
+// see adds what is predicted now.
+func (r *LiveRun) see(j *api.Job, now time.Time) {
+	if j.Started == nil || j.Share == nil || j.Progress == nil || *j.Progress <= 0 {
+		return
+	}
+	r.Points = append(r.Points, LivePoint{At: now.Sub(j.Started.Time).Seconds(), CPU: j.CPUS, Share: *j.Share, Need: j.CPUS / *j.Progress,
+		Early: seconds(j.Started, j.EndEarly), Mid: seconds(j.Started, j.PredictedEnd), Late: seconds(j.Started, j.EndLate)})
+}

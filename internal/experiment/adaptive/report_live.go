@@ -1,0 +1,221 @@
+package adaptive
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/experiment/calibration"
+	"github.com/godwit-hpc/godwit/internal/experiment/loads"
+	"github.com/godwit-hpc/godwit/internal/experiment/measured"
+	"github.com/godwit-hpc/godwit/internal/plot"
+)
+
+func (r *Results) writeCalibration(b *strings.Builder) {
+	b.WriteString("\n## (e) Calibration\n\nA prediction is a distribution. Of all 90 % bands 90 % should hold the actual end, and the\nmedian should be near it. Judged in the same way in simulated and in live runs: the first\nprediction after 1/3, 1/2, 2/3 and 5/6 of each run; the error is that of the remaining time, as a\npart of it. ± is the standard error, runs being independent of each other; the interval of the\nmedian error holds it with 95 % (runs drawn again).\n")
+	r.writeSimulated(b)
+	r.writeLive(b)
+	r.writeTogether(b)
+	r.writeTrialBands(b)
+}
+
+func (r *Results) writeSimulated(b *strings.Builder) {
+	if len(r.Simulated) == 0 {
+		return
+	}
+	b.WriteString("\n### Simulated runs\n\nCPU-bound programs under generated and recorded loads that were not used to choose the constants of\nthe predictor; what they need is known to 0.5 % to 3 % (`go test ./internal/experiment/calibration -v`).\n")
+	b.WriteString("\n| rule | load | runs | bands that hold | width of the band | median error | 0.9 quantile of the error |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
+	for _, s := range r.Simulated {
+		for i, load := range s.Loads {
+			if s.Rule == calibration.ChangePoint || load == calibration.Changing || load == loads.Alone {
+				v := s.Verdicts[i]
+				fmt.Fprintf(b, "| %s | %s | %s |\n", s.Rule, load, verdictCells(&v))
+			}
+		}
+	}
+	b.WriteString("\nThe change-point rule is ours and the default; fixed N = 10 is the paper's; the width of the\nband and the error are parts of the time that was left.\n")
+}
+
+func verdictCells(v *calibration.Verdict) string {
+	return fmt.Sprintf("%d | %.1f ± %.1f %% | %.0f %% | %.1f %% (%.1f to %.1f) | %.0f %%", v.Runs, 100*v.Holds, 100*v.Deviation, 100*v.Width,
+		100*v.Middle, 100*v.MiddleBetween[0], 100*v.MiddleBetween[1], 100*v.Off9)
+}
+
+// judged are the predictions of all live runs.
+func (l *LiveResults) judged(of func(*LiveRun) []calibration.Judged) []calibration.Judged {
+	var all []calibration.Judged
+	for i := range l.Runs {
+		all = append(all, of(&l.Runs[i])...)
+	}
+	return all
+}
+
+func (r *Results) writeLive(b *strings.Builder) {
+	l := r.Live
+	if l == nil || len(l.Runs) == 0 {
+		return
+	}
+	set := "those not used to choose the constants of the predictor"
+	if l.Plan.Choosing {
+		set = "**those used to choose the constants of the predictor**"
+	}
+	beside := "the other processor idle but for the broker"
+	if l.Plan.AtOnce == 2 {
+		beside = "two at once, one on each processor"
+	}
+	m := &l.Machine
+	fmt.Fprintf(b, "\n### Live runs\n\n%d real runs of %s, submitted to the real broker, watched by the real agent every %s and\npredicted from CPU time; %s. Each takes about %.1f s alone. Real\nprograms compete for its processor: under the recorded loads (%s) they take of it what\nthe record says, each value for one to five intervals; under the generated ones whole programs\n"+
+		"come and go. What a program needs is known from history: %d runs alone, and the runs before.\nMeasured on %s, %d processors (%s).\n",
+		len(l.Runs), strings.Join(l.programs(), " and "), shortDuration(l.Plan.Sample), beside, l.Plan.Length.Seconds(), set, l.Plan.Learn, m.At.Format("2 January 2006"), m.CPUs, m.Model)
+	b.WriteString("\n![Predicted against actual remaining time of live runs](" + folder + "/live.svg)\n")
+	b.WriteString("\n| load | runs | bands that hold | width of the band | median error | 0.9 quantile of the error |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
+	names, verdicts := calibration.Split(l.judged((*LiveRun).Judged), loads.Alone)
+	for i, name := range names {
+		fmt.Fprintf(b, "| %s | %s |\n", name, verdictCells(&verdicts[i]))
+	}
+	for _, prog := range l.programs() {
+		v := calibration.SumUp(l.judged(func(run *LiveRun) []calibration.Judged {
+			if run.Program != prog {
+				return nil
+			}
+			return run.Judged()
+		}))
+		fmt.Fprintf(b, "| changing, `%s` | %s |\n", prog, verdictCells(&v))
+	}
+	known := calibration.SumUp(l.judged((*LiveRun).NeedKnown))
+	fmt.Fprintf(b, "| changing, had the need been known | %s |\n", verdictCells(&known))
+	l.writeMachine(b)
+}
+
+// writeMachine tells how much the machine itself disturbed.
+func (l *LiveResults) writeMachine(b *strings.Builder) {
+	b.WriteString("\nThe last row predicts the same samples again with the CPU time that the run then took: what is\nleft is the error of the share, the rest comes from programs that do not need the same each time.\nWhat the machine itself did:\n\n| program | CPU time | varies by | median error of the need | stolen by the hypervisor | used by whoever else was there |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
+	for _, prog := range l.programs() {
+		var used, off []float64
+		steal, foreign, took := 0.0, 0.0, 0.0
+		for i := range l.Runs {
+			run := &l.Runs[i]
+			if run.Program != prog {
+				continue
+			}
+			used = append(used, run.Used)
+			steal, foreign, took = steal+run.Steal, foreign+run.Foreign, took+run.Took
+			if len(run.Points) > 0 {
+				off = append(off, math.Abs(run.Points[0].Need/run.Used-1))
+			}
+		}
+		s := measured.Of(used)
+		fmt.Fprintf(b, "| `%s` | %.2f ± %.2f s | %.1f %% | %s | %.2f %% | %.1f %% |\n", prog, s.Mean, s.Sd, 100*s.Sd/s.Mean, percent(measured.Median(off)), 100*steal/took, 100*foreign/took)
+	}
+}
+
+// programs lists those that ran.
+func (l *LiveResults) programs() []string {
+	var list []string
+	for i := range l.Runs {
+		if !slices.Contains(list, l.Runs[i].Program) {
+			list = append(list, l.Runs[i].Program)
+		}
+	}
+	return list
+}
+
+// both is the name of the live and the simulated runs together.
+const both = "both"
+
+// calibrated tells the verdicts on predictions under changing load: live, simulated
+// and both, of those that there are.
+func (r *Results) calibrated(tell func(name string, v *calibration.Verdict)) {
+	simulated := slices.DeleteFunc(slices.Clone(r.Judged), func(j calibration.Judged) bool { return j.Load == loads.Alone })
+	var live []calibration.Judged
+	if r.Live != nil {
+		live = r.Live.judged((*LiveRun).Judged)
+	}
+	if len(live) == 0 || len(simulated) == 0 {
+		return
+	}
+	for _, row := range []struct {
+		name string
+		of   []calibration.Judged
+	}{{"live", live}, {"simulated", simulated}, {both, slices.Concat(live, simulated)}} {
+		v := calibration.SumUp(row.of)
+		tell(row.name, &v)
+	}
+}
+
+func (r *Results) writeTogether(b *strings.Builder) {
+	begun := false
+	r.calibrated(func(name string, v *calibration.Verdict) {
+		if !begun {
+			begun = true
+			b.WriteString("\n### Together\n\n| changing load | runs | bands that hold | width of the band | median error | 0.9 quantile of the error |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
+		}
+		fmt.Fprintf(b, "| %s | %s |\n", name, verdictCells(v))
+	})
+}
+
+func (r *Results) writeTrialBands(b *strings.Builder) {
+	if len(r.Trials) == 0 {
+		return
+	}
+	b.WriteString("\n### The runs of (a) to (c)\n\nEvery prediction that was shown. Predictions of one run are not independent of each other, and a\nband given before the others came could not know of them:\n")
+	b.WriteString("\n| program | alone | disturbed, without the service | with it |\n| --- | ---: | ---: | ---: |\n")
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", t.Name, share(bandsOf(t.Alone)), share(bandsOf(t.Without)), share(bandsOf(t.With)))
+	}
+}
+
+// liveFigure shows predicted against actual remaining time of all live runs, and one
+// run of each kind of load.
+func (l *LiveResults) liveFigure() plot.Figure {
+	all := plot.Chart{Title: "All runs", XLabel: "actual remaining time", YLabel: "predicted", XUnit: plot.Seconds, YUnit: plot.Seconds}
+	top := 0.0
+	judged := l.judged((*LiveRun).Judged)
+	for _, j := range judged {
+		top = max(top, j.Actual)
+	}
+	all.XRange, all.YRange = plot.Range{Max: top}, plot.Range{Max: 1.25 * top}
+	names, _ := calibration.Split(judged, loads.Alone)
+	var charts []plot.Chart
+	for i, name := range names {
+		var x, y []float64
+		for _, j := range judged {
+			if j.Load == name {
+				x, y = append(x, j.Actual), append(y, min(j.Mid, 1.25*top))
+			}
+		}
+		if len(x) == 0 { // all loads together
+			continue
+		}
+		all.Series = append(all.Series, styled(plot.NewScatter(name, x, y), 1+i))
+		for n := range l.Runs {
+			if run := &l.Runs[n]; run.Load == name && len(run.Points) > 0 {
+				charts = append(charts, run.chart())
+				break
+			}
+		}
+	}
+	all.Series = append(all.Series, straight("as it came", 0, 0, top, top, styleDeadline))
+	f := plot.Grid(1, 1+len(charts), append([]plot.Chart{all}, charts...)...)
+	f.CellWidth, f.CellHeight = 320, 230
+	return f
+}
+
+// chart draws the predicted remaining time of a run against the actual one.
+func (r *LiveRun) chart() plot.Chart {
+	c := Course{Name: r.Program + ", " + r.Load}
+	c.Final.Submitted, c.Final.Ended = moment(0), moment(r.Took)
+	for _, p := range r.Points {
+		c.Points = append(c.Points, Point{At: p.At, Early: p.Early, Mid: p.Mid, Late: p.Late})
+	}
+	return c.leftChart()
+}
+
+// moment is so many seconds after the beginning of time, for what has only a length.
+func moment(s float64) *api.Time {
+	return &api.Time{Time: time.Unix(0, int64(s*1e9))}
+}
