@@ -361,7 +361,9 @@ func (s *saver) freeze(saved *wire.Saved, copied string, stop bool) (*depot.Shot
 
 // bring pushes image and work folder to the depot.
 func (s *saver) bring(ctx context.Context, saved *wire.Saved, shot *depot.Shot) error {
-	return s.around.insist(ctx, func() error {
+	begin, tries := s.around.clock(), 0
+	err := s.around.insist(ctx, func() error {
+		tries++
 		work, _, stats, err := shot.Push(ctx, s.depot)
 		if err != nil {
 			return fmt.Errorf("bringing the work folder away: %w", err)
@@ -378,4 +380,8 @@ func (s *saver) bring(ctx context.Context, saved *wire.Saved, shot *depot.Shot) 
 		saved.Image, saved.Bytes, saved.Moved = string(image), saved.Bytes+stats.Bytes, saved.Moved+stats.Moved
 		return nil
 	})
+	if tries == 1 {
+		saved.Sending = s.around.clock.Since(begin)
+	}
+	return err
 }

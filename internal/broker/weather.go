@@ -7,11 +7,13 @@ import (
 	"os"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/predict"
 	"github.com/godwit-hpc/godwit/internal/store"
 	"github.com/godwit-hpc/godwit/internal/weather"
+	"github.com/godwit-hpc/godwit/internal/weather/forecast"
 	"github.com/godwit-hpc/godwit/internal/weather/measured"
 	"github.com/godwit-hpc/godwit/internal/weather/plan"
 	"github.com/godwit-hpc/godwit/internal/weather/sensor"
@@ -193,6 +195,13 @@ func (b *Broker) sawTransfer(from, to string, bytes int64, took time.Duration) {
 	}
 }
 
+// sawSaved takes in how fast a checkpoint came from a cluster.
+func (b *Broker) sawSaved(cluster string, s *wire.Saved) {
+	if b.opt.Moved != nil && s.Sending > 0 && s.Moved > 0 {
+		b.opt.Moved(cluster, "", s.Moved, s.Sending)
+	}
+}
+
 // lookAhead is how far what is forecast for a transfer or a job is looked ahead.
 const lookAhead = 10 * time.Minute
 
@@ -235,27 +244,49 @@ func (b *Broker) bringSpread(c *cluster) float64 {
 }
 
 // shareAhead is the share that a newcomer will have of a processor of the
-// cluster, as its host was of late; unknown if nothing was measured of it, or if
-// what it is now is not like that.
+// cluster, as its hosts were of late; unknown if nothing was measured of one of
+// them, or if what it is now is not like that. Of several hosts it is that of the
+// busiest, as the load of now is.
 func (b *Broker) shareAhead(c *cluster, now driver.Load) predict.Dist {
 	w := &b.weather
 	const often = 10 * time.Second
-	if w.watch == nil || len(c.HostNames) != 1 || c.Managed {
+	hosts, at := b.shareHosts(c), b.now()
+	var busiest predict.Dist
+	var next forecast.Forecast
+	for _, host := range hosts {
+		k := weather.Key{What: measured.CPU, From: host}
+		s, ok := w.book.One(k, at, 0)
+		if !ok {
+			return predict.Dist{}
+		}
+		if len(hosts) == 1 && at.Sub(s.At) > often {
+			w.book.Add(k, at, min(1, max(0, now.Share)))
+		}
+		d := w.book.Share(host, at, lookAhead)
+		if !d.Known() {
+			return predict.Dist{}
+		}
+		if !busiest.Known() || d.Median() < busiest.Median() {
+			busiest, next = d, s.Next
+		}
+	}
+	if math.Abs(next.Value-now.Share) > 2*(next.Error+now.Sd)+0.05 {
 		return predict.Dist{}
 	}
-	host := w.proxy[c.Name]
-	k, at := weather.Key{What: measured.CPU, From: host}, b.now()
-	s, ok := w.book.One(k, at, 0)
-	if !ok {
-		return predict.Dist{}
+	return busiest
+}
+
+// shareHosts are the hosts of a cluster by the names that their processors are
+// measured under; none if they are not.
+func (b *Broker) shareHosts(c *cluster) []string {
+	w := &b.weather
+	if w.watch == nil || c.Managed || len(c.HostNames) == 0 {
+		return nil
 	}
-	if at.Sub(s.At) > often {
-		w.book.Add(k, at, min(1, max(0, now.Share)))
+	if len(c.HostNames) == 1 {
+		return []string{w.proxy[c.Name]}
 	}
-	if math.Abs(s.Next.Value-now.Share) > 2*(s.Next.Error+now.Sd)+0.05 {
-		return predict.Dist{}
-	}
-	return w.book.Share(host, at, lookAhead)
+	return b.sensorNames(c)
 }
 
 // WeatherView is what is known of the network and its hosts.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/driver"
@@ -81,6 +82,18 @@ func TestWhatTransfersAchieveIsNoted(t *testing.T) {
 	}
 }
 
+func TestWhatCheckpointsAchieveOnTheirWayIsNoted(t *testing.T) {
+	b, here := underTheSky(t, Weather{})
+	b.sawSaved("leeds", &wire.Saved{Bytes: 50_000_000, Moved: 10_000_000, Took: 5 * time.Second, Sending: time.Second})
+	b.sawSaved("leeds", &wire.Saved{Bytes: 50_000_000, Moved: 10_000_000, Took: 5 * time.Second}) // it was interrupted
+	b.sawSaved("leeds", &wire.Saved{Bytes: 50_000_000, Sending: time.Second})                     // nothing was new
+	b.sawSaved("near", &wire.Saved{Bytes: 50_000_000, Moved: 10_000_000, Sending: time.Second})   // it went nowhere
+	list := b.weather.book.Take()
+	if len(list) != 1 || list[0].From != "leeds1" || list[0].To != here || math.Abs(list[0].Value-80) > 1e-9 {
+		t.Errorf("%+v", list)
+	}
+}
+
 func TestNothingIsMeasuredWhereThatIsNotWanted(t *testing.T) {
 	b, here := underTheSky(t, Weather{Off: true})
 	if b.weather.watch != nil || b.Weather(0).Watching != 0 {
@@ -118,6 +131,28 @@ func TestTheShareOfAProcessorIsForetoldUnlessItIsOtherwiseNow(t *testing.T) {
 		b.weather.book.Add(weather.Key{What: measured.CPU, From: "leeds1"}, b.now().Add(time.Duration(i-20)*30*time.Second), 0.5)
 	}
 	if d := b.shareAhead(leeds, driver.Load{Share: 0.52}); !d.Known() || math.Abs(d.Median()-0.5) > 0.05 {
+		t.Errorf("%+v", d)
+	}
+	if b.shareAhead(leeds, driver.Load{Share: 0.9}).Known() {
+		t.Error("what is now does not count")
+	}
+}
+
+func TestTheShareOfSeveralHostsIsThatOfTheBusiest(t *testing.T) {
+	b, _ := underTheSky(t, Weather{})
+	leeds := b.clusterNamed("leeds")
+	leeds.HostNames = []string{"leeds1", "leeds2"}
+	measure := func(host string, share float64) {
+		for i := range 20 {
+			b.weather.book.Add(weather.Key{What: measured.CPU, From: host}, b.now().Add(time.Duration(i-20)*30*time.Second), share)
+		}
+	}
+	measure("leeds1", 0.9)
+	if b.shareAhead(leeds, driver.Load{Share: 0.9}).Known() {
+		t.Error("it is known without one of the hosts having been measured")
+	}
+	measure("leeds2", 0.4)
+	if d := b.shareAhead(leeds, driver.Load{Share: 0.42}); !d.Known() || math.Abs(d.Median()-0.4) > 0.05 {
 		t.Errorf("%+v", d)
 	}
 	if b.shareAhead(leeds, driver.Load{Share: 0.9}).Known() {
