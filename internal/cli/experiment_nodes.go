@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -30,7 +31,8 @@ pattern with trial runs of skeletons. Also times the choice as networks grow.
 
 Writes node-selection.md with figures. This is a measurement: it takes half an hour,
 needs root, and the machine should have nothing else to do. What was measured is kept
-in --results, from which --from writes the report again.`
+in --results after every round; rounds that are there already are not done again, so
+it may be interrupted and go on later. --from writes the report from such a file.`
 
 func (a *app) nodesCommand() *cobra.Command {
 	f := &nodesFlags{plan: nodes.DefaultPlan()}
@@ -46,13 +48,13 @@ func (a *app) nodesCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var(whole(&f.plan.Rounds, 0, 1000), "rounds", "so many networks by chance, with all programs and methods on each; 0: only the cost of choosing")
+	flags.Var(whole(&f.plan.Rounds, 0, 1000), "rounds", "so many networks by chance in all, with all programs and methods on each; 0: only the cost of choosing")
 	flags.StringVar(&f.plan.Lab, "lab", f.plan.Lab, "plan of the lab in `FILE`")
 	flags.StringVar(&f.plan.Apps, "apps", f.plan.Apps, "the programs are in `DIR`")
 	flags.Uint64Var(&f.plan.Seed, "seed", f.plan.Seed, "what chance draws from: `N`")
 	flags.BoolVar(&f.costs, "costs", true, "time the choice as networks grow")
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
-	flags.StringVar(&f.raw, "results", "build/node-selection.json", "keep what was measured in `FILE`")
+	flags.StringVar(&f.raw, "results", "build/node-selection.json", "keep what was measured in `FILE`, and go on where it ends")
 	flags.StringVar(&f.from, "from", "", "measure nothing: write the report from `FILE`")
 	outputFlag(flags, &f.output)
 	return cmd
@@ -93,35 +95,49 @@ func (a *app) nodes(ctx context.Context, f *nodesFlags) error {
 // nodesResults measures, or reads what was measured.
 func (a *app) nodesResults(ctx context.Context, f *nodesFlags) (*nodes.Results, error) {
 	if f.from != "" {
-		data, err := os.ReadFile(f.from)
-		r := new(nodes.Results)
-		if err == nil {
-			err = json.Unmarshal(data, r)
-		}
-		if err != nil {
-			return nil, &badinput.Error{File: f.from, Want: "results that --results kept", Err: err}
-		}
-		return r, nil
+		return readNodes(f.from)
 	}
 	if err := os.MkdirAll(filepath.Dir(f.raw), 0o777); err != nil { // before half an hour is spent
 		return nil, err
 	}
+	r, err := readNodes(f.raw)
+	if errors.Is(err, fs.ErrNotExist) {
+		r, err = new(nodes.Results), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.plan.Keep = func(r *nodes.Results) error {
+		data, err := json.MarshalIndent(r, "", " ")
+		return errors.Join(err, outfile.WriteAll(f.raw, data))
+	}
 	managers.Register()
 	f.plan.Say = a.say
-	r := new(nodes.Results)
 	if f.plan.Rounds > 0 {
-		var err error
-		if r, err = f.plan.Do(ctx); err != nil {
-			return nil, err
+		if err := f.plan.Do(ctx, r); err != nil {
+			return nil, fmt.Errorf("%w (%s has %d rounds)", err, f.raw, r.Rounds())
 		}
 	}
 	if f.costs {
 		a.say("timing the choice on networks of up to 1,000 hosts")
-		var err error
 		if r.Costs, err = nodes.Costs(ctx, []int{10, 20, 50, 100, 200, 500, 1000}, 3, a.now); err != nil {
 			return nil, err
 		}
 	}
-	data, err := json.MarshalIndent(r, "", " ")
-	return r, errors.Join(err, outfile.WriteAll(f.raw, data))
+	return r, f.plan.Keep(r)
+}
+
+func readNodes(path string) (*nodes.Results, error) {
+	data, err := os.ReadFile(path)
+	r := new(nodes.Results)
+	if err == nil {
+		err = json.Unmarshal(data, r)
+	}
+	if err == nil {
+		err = r.Valid()
+	}
+	if err != nil {
+		return nil, &badinput.Error{File: path, Want: "results that experiment nodes kept", Err: err}
+	}
+	return r, nil
 }

@@ -20,8 +20,8 @@ func (a *app) skeletonsCommand() *cobra.Command {
 		Long: `Makes a lab of four hosts (as root), captures the programs of examples/apps there,
 and runs each program and its skeleton in the same states of the network, one after
 the other. Writes skeletons.md: how well the times go together, and how far the
-predictions are off. About five minutes a program; with --only the others stay in the
-report as they were.`,
+predictions are off. About five minutes a program; the report is written after every
+state, and with --only the others stay in it as they were.`,
 		Example: `  godwit experiment skeletons
   godwit experiment skeletons --only cg,is --states 10 --out /tmp/report`,
 		Args: noArguments,
@@ -31,9 +31,9 @@ report as they were.`,
 	flags.SortFlags = false
 	flags.StringVar(&e.Apps, "apps", "examples/apps/build", "the programs are in `DIR`")
 	flags.StringSliceVar(&e.Only, "only", nil, "these programs only: `NAMES` of bt, cg, is, lu, mg")
-	e.States, e.Part, e.Repeat = 30, 0.25, 2
+	e.States, e.Part, e.Repeat = 30, 0.33, 2
 	flags.Var(whole(&e.States, 2, 10000), "states", "states of the network")
-	flags.Var(whole(&e.Repeat, 1, 100), "repeat", "runs of each in a state, of which the shortest counts")
+	flags.Var(whole(&e.Repeat, 1, 100), "repeat", "go through all states so often; the shortest run in each counts")
 	flags.Var(number(&e.Part, 0.001, 1), "part", "of a program's time that its skeleton is to take")
 	flags.Uint64Var(&e.Seed, "seed", 1, "what the states are drawn from: `N`")
 	flags.StringVar(&e.Lab, "lab", "skeletons", "the `NAME` of the lab")
@@ -47,6 +47,10 @@ func (a *app) skeletons(ctx context.Context, e skeletons.Experiment, out string)
 	}
 	managers.Register()
 	start := a.now()
+	e.Keep = func(r *skeletons.Result) error {
+		_, err := r.Write(out)
+		return err
+	}
 	r, err := e.Run(ctx)
 	if err != nil {
 		return err
