@@ -21,7 +21,7 @@ const equalWithin = 1e-9
 
 // matrix is a CSV file being read: a header row with the names of the hosts,
 // then a row of Mbit/s for each host in the same order. If there is one row
-// less than there are columns, the first column holds the names again.
+// less than there are columns, the first column may hold the names again.
 type matrix struct {
 	name  string
 	hosts []string
@@ -76,7 +76,7 @@ func (m *matrix) header(rows [][]string) error {
 		return &badinput.Error{File: m.name, Want: "a header row with the names of the hosts"}
 	}
 	m.hosts = rows[0]
-	if n := len(rows) - 1; n == len(m.hosts)-1 || n != len(m.hosts) && strings.TrimSpace(m.hosts[0]) == "" {
+	if n := len(rows) - 1; n == len(m.hosts)-1 && m.repeats(rows) || n != len(m.hosts) && strings.TrimSpace(m.hosts[0]) == "" {
 		m.named, m.hosts = true, m.hosts[1:]
 	}
 	n := len(m.hosts)
@@ -96,6 +96,17 @@ func (m *matrix) header(rows [][]string) error {
 	}
 	m.mbps = make([]float64, n*n)
 	return nil
+}
+
+// repeats tells rows that begin with the name of their host from a matrix that
+// lacks its last row.
+func (m *matrix) repeats(rows [][]string) bool {
+	if len(rows) < 2 {
+		return false
+	}
+	first := strings.TrimSpace(rows[1][0])
+	_, err := strconv.ParseFloat(first, 64)
+	return first == strings.TrimSpace(m.hosts[1]) || first != "" && err != nil
 }
 
 // row reads the bandwidths of one host. An empty cell is no connection; the

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/nodesel"
@@ -103,6 +105,9 @@ func decode(name string, data []byte, to any) error {
 	case errors.As(err, &kind):
 		e.Line, e.Field, e.Err = lineAt(data, kind.Offset), kind.Field, nil
 		e.Want = fmt.Sprintf("%s, not a JSON %s", kindName(kind.Type.Kind().String()), kind.Value)
+		if large, ok := strings.CutPrefix(kind.Value, "number "); ok && kind.Type.Kind() == reflect.Float64 {
+			e.Value, e.Want = large, "a number that is not so large"
+		}
 	}
 	return e
 }

@@ -4,43 +4,35 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 )
 
-// BenchmarkProof measures the time to a proven optimum; 2 s are asked for.
-func BenchmarkProof(b *testing.B) {
-	cases := largeCases(b)
-	clouds := regions(b)
+// BenchmarkAsked measures what is asked for: the time to a proven optimum, at
+// most 2 s, and how far the answer after 100 ms is from its bound, at most 5 %.
+// Random networks are drawn 20 times.
+func BenchmarkAsked(b *testing.B) {
+	const draws = 20
+	random := func(hosts int) []*Bandwidths {
+		nets := make([]*Bandwidths, draws)
+		for i := range nets {
+			nets[i] = randomBandwidths(rand.New(rand.NewPCG(uint64(hosts), uint64(i+1))), hosts, 1, 0)
+		}
+		return nets
+	}
+	ask := func(nets []*Bandwidths, p *Pattern) {
+		c := largeCase{nets[0], p}
+		b.Run(c.String(), func(b *testing.B) { sweep(b, nets, p) })
+	}
+	hosts200 := random(200)
+	for _, p := range []*Pattern{named(b, "all", 8), named(b, "ring", 16), named(b, "mesh:4x4", 16), named(b, "hypercube", 16)} {
+		ask(hosts200, p)
+	}
+	hosts1000 := random(1000)
+	for _, p := range []*Pattern{named(b, "ring", 64), named(b, "tree:2", 64)} {
+		ask(hosts1000, p)
+	}
+	clouds := []*Bandwidths{regions(b)}
 	for _, c := range regionCases {
-		cases = append(cases, largeCase{clouds, named(b, c.name, c.m)})
-	}
-	for _, c := range cases {
-		b.Run(c.String(), func(b *testing.B) {
-			for b.Loop() {
-				if sel, err := Select(c.b, c.p, Options{Groups: 1}); err != nil || !sel.Optimal {
-					b.Fatalf("%v, %v", sel, err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkEarly measures how close to its bound the answer after 100 ms is;
-// within 5 % is asked for.
-func BenchmarkEarly(b *testing.B) {
-	for _, c := range largeCases(b) {
-		b.Run(c.String(), func(b *testing.B) {
-			gap := 0.0
-			for b.Loop() {
-				start := time.Now()
-				sel, err := Select(c.b, c.p, Options{Groups: 1, Stop: func() bool { return time.Since(start) > 100*time.Millisecond }})
-				if err != nil {
-					b.Fatal(err)
-				}
-				gap = 100 * (1 - sel.Mbps/sel.Bound)
-			}
-			b.ReportMetric(gap, "%gap")
-		})
+		ask(clouds, named(b, c.name, c.m))
 	}
 }
 

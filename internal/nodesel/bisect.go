@@ -35,6 +35,7 @@ const (
 func (q *search) optimise() {
 	q.greedy()
 	q.structure()
+	q.rise()
 	for effort := firstEffort; q.open() && effort < maxEffort; effort *= 4 {
 		q.round(effort)
 	}
@@ -65,6 +66,9 @@ func (q *search) round(effort int) {
 		continue
 	}
 	for q.open() && q.decide(q.low+1+(q.high-q.low)/8, either, effort) == yes {
+		continue
+	}
+	for q.open() && q.repair(q.low+1+(q.high-q.low)/16, effort) == yes {
 		continue
 	}
 	q.lower(effort)

@@ -98,3 +98,76 @@ func TestMoreHostsThanNodesAreSearchedAsExactly(t *testing.T) {
 		}
 	}
 }
+
+func TestPruningLeavesWhatWasPlanted(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(12, 12))
+	cut := 0
+	for _, p := range []*Pattern{named(t, "mesh:3x3", 9), named(t, "mesh:4x4", 16), named(t, "torus:3x5", 15), named(t, "torus:4x4", 16), named(t, "hypercube", 16),
+		named(t, "butterfly", 12), named(t, "butterfly", 32), named(t, "mesh:2x3x4", 24)} {
+		s := newShape(p)
+		if s.squares == nil {
+			t.Fatalf("%s of %d has no squares around its nodes", p.Name, p.Nodes)
+		}
+		for i := range 20 {
+			g := randomGraph(rnd, 100, 0.02+0.002*float64(i))
+			at := rnd.Perm(g.n)[:p.Nodes]
+			for _, e := range p.Edges {
+				g.join(at[e.A], at[e.B])
+			}
+			before := 0
+			for v := range g.adj {
+				before += g.deg(v)
+			}
+			g.prune(s.squares, s.least)
+			for _, e := range p.Edges {
+				if !g.adj[at[e.A]].has(at[e.B]) {
+					t.Fatalf("%s of %d, graph %d: edge %d-%d went", p.Name, p.Nodes, i, e.A, e.B)
+				}
+			}
+			for v := range g.adj {
+				before -= g.deg(v)
+			}
+			cut += before / 2
+		}
+	}
+	if cut == 0 {
+		t.Error("nothing was cut")
+	}
+}
+
+func TestReachIsWhatSoManyStepsReach(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(13, 13))
+	for range 200 {
+		g := randomGraph(rnd, 2+rnd.IntN(12), 0.25)
+		apart := make([][]int, g.n) // the dumb way: shorten until nothing is shorter
+		for u := range apart {
+			apart[u] = make([]int, g.n)
+			for v := range apart[u] {
+				switch {
+				case u == v:
+				case g.adj[u].has(v):
+					apart[u][v] = 1
+				default:
+					apart[u][v] = 1000
+				}
+			}
+		}
+		for k := range g.n {
+			for u := range g.n {
+				for v := range g.n {
+					apart[u][v] = min(apart[u][v], apart[u][k]+apart[k][v])
+				}
+			}
+		}
+		balls := g.reaches(g.n, g.n*g.n)
+		for k := 1; k <= min(g.n, maxReach); k++ {
+			for u, ball := range within(balls, k) {
+				for v := range g.n {
+					if u != v && ball.has(v) != (apart[u][v] <= k) {
+						t.Fatalf("%v: %d and %d are %d apart, within %d steps: %v", g.adj, u, v, apart[u][v], k, ball.has(v))
+					}
+				}
+			}
+		}
+	}
+}

@@ -14,6 +14,7 @@ type cycleFinder struct {
 	apex  int // joined to all, so of no guidance; -1: none
 	mt    *meter
 	rnd   *rand.Rand // nil: in order
+	weak  bool       // decide links between dense parts first
 	found []int
 }
 
@@ -49,8 +50,8 @@ func (s *cycleState) clone() *cycleState {
 
 // findCycle looks for a cycle through m vertices, one of them through if that
 // is not negative. It lists them in order, beginning there.
-func findCycle(g *graph, m, through int, mt *meter, rnd *rand.Rand) (answer, []int) {
-	f := &cycleFinder{m: m, apex: through, mt: mt, rnd: rnd}
+func findCycle(g *graph, m, through int, mt *meter, rnd *rand.Rand, weak bool) (answer, []int) {
+	f := &cycleFinder{m: m, apex: through, mt: mt, rnd: rnd, weak: weak}
 	s := newCycleState(g)
 	if through >= 0 {
 		s.in.add(through)
@@ -106,6 +107,11 @@ func (f *cycleFinder) search(s *cycleState) answer {
 // fewest ways on or, before there is any, whether the best connected vertex is
 // on the cycle (then v is -1).
 func (f *cycleFinder) choose(s *cycleState) (u, v int) {
+	if f.weak {
+		if u, v := f.weakest(s); u >= 0 {
+			return u, v
+		}
+	}
 	best, bestDegree := -1, 1<<30
 	for x := s.in.first(); x >= 0; x = s.in.next(x) {
 		if d := s.open.deg(x); x != f.apex && s.taken.deg(x) < 2 && d < bestDegree {
@@ -116,6 +122,34 @@ func (f *cycleFinder) choose(s *cycleState) (u, v int) {
 		return f.start(s)
 	}
 	return best, f.pick(s, best)
+}
+
+// weakest is the open edge whose ends have the smallest part of their
+// neighbours in common: where a graph is dense parts with few links between
+// them, which of the links are taken is what decides. -1: all is dense.
+func (f *cycleFinder) weakest(s *cycleState) (u, v int) {
+	const dense = 4 // a part in so many
+	u, v = -1, -1
+	common, degree := 1, dense
+	for a := s.alive.first(); a >= 0; a = s.alive.next(a) {
+		if a == f.apex || s.taken.deg(a) > 1 {
+			continue
+		}
+		row, of := s.open.adj[a], s.open.deg(a)
+		for b := row.next(a); b >= 0; b = row.next(b) {
+			if b == f.apex || s.taken.adj[a].has(b) {
+				continue
+			}
+			c, d := row.common(s.open.adj[b]), min(of, s.open.deg(b))
+			if f.apex >= 0 {
+				c = max(c-1, 0)
+			}
+			if c*degree < common*d {
+				u, v, common, degree = a, b, c, d
+			}
+		}
+	}
+	return u, v
 }
 
 // start picks the vertex to decide on where no chain says more.

@@ -8,7 +8,7 @@ func (e *embedder) domains() []set {
 	for p := range dom {
 		dom[p] = newSet(e.t.n())
 		for v := range e.t.n() {
-			if e.roomFor(p, v) {
+			if e.roomFor(p, v) && e.roomAround(p, v) {
 				dom[p].add(v)
 			}
 		}
@@ -60,7 +60,7 @@ func (e *embedder) roomFor(p, v int) bool {
 func (e *embedder) filter(dom []set, p int) bool {
 	changed := false
 	for v := dom[p].first(); v >= 0; v = dom[p].next(v) {
-		if !e.takesAll(dom, p, v) {
+		if !e.takesAll(dom, p, v) || !e.takesAround(dom, p, v) {
 			dom[p].del(v)
 			changed = true
 		}
@@ -81,6 +81,50 @@ func (e *embedder) takesAll(dom []set, p, v int) bool {
 		n++
 	}
 	return m.complete(n, e.t.n())
+}
+
+// takesAround looks further than takesAll: the neighbours of the node also
+// have to do with each other, and their hosts must. A look that takes too long
+// is taken for a yes.
+func (e *embedder) takesAround(dom []set, p, v int) bool {
+	if e.s.squares == nil {
+		return true
+	}
+	e.look = append(e.look[:0], v)
+	e.looks = maxLook
+	return e.placeAround(dom, p, e.s.circle[p])
+}
+
+// placeAround finds hosts for the neighbours of p that are left; look holds
+// the host of p and those of the neighbours before.
+func (e *embedder) placeAround(dom []set, p int, left []int) bool {
+	if len(left) == 0 {
+		return true
+	}
+	if e.looks--; e.looks < 0 {
+		return true
+	}
+	k := len(e.look)
+	for len(e.lookAt) <= k {
+		e.lookAt = append(e.lookAt, newSet(e.t.n()))
+	}
+	q, place := left[0], e.lookAt[k]
+	copy(place, dom[q])
+	place.keep(e.rel[e.relOf[p][q]].rows[e.look[0]])
+	for i, h := range e.look[1:] {
+		place.del(h)
+		if r := e.relOf[e.s.circle[p][i]][q]; r >= 0 {
+			place.keep(e.rel[r].rows[h])
+		}
+	}
+	for h := place.first(); h >= 0; h = place.next(h) {
+		e.look = append(e.look, h)
+		if e.placeAround(dom, p, left[1:]) {
+			return true
+		}
+		e.look = e.look[:k]
+	}
+	return false
 }
 
 // matching gives each of some nodes a host of its own. It is used many times

@@ -20,6 +20,7 @@ type embedder struct {
 	rel     []relation
 	relOf   [][]int // by pair of nodes: index into rel, -1 for none
 	relates []set   // by node: which relations it has
+	balls   [][]set // hosts within 1, 2, … steps of each
 	twin    []int   // hosts with equal numbers are twins
 	degree  []int   // of hosts
 	mt      *meter
@@ -32,6 +33,9 @@ type embedder struct {
 	scratch set // for the moment
 	match   matching
 	open    []int
+	look    []int // hosts around one, and where to look for more
+	lookAt  []set
+	looks   int
 }
 
 // frame is the state at one depth of the search.
@@ -45,6 +49,7 @@ type frame struct {
 
 func newEmbedder(s *shape, t *target, mt *meter) *embedder {
 	e := &embedder{s: s, t: t, mt: mt, twin: t.twins(len(s.weights)), scratch: newSet(t.n())}
+	e.balls = t.class[0].reaches(len(s.balls), t.n()*t.n()*7/10)
 	e.relate()
 	for v := range t.n() {
 		e.degree = append(e.degree, t.class[0].deg(v))

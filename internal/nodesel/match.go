@@ -102,20 +102,26 @@ func (g *graph) withApex() *graph {
 const seed = 20020715
 
 // tryCycles spends half of the effort on tries by chance, each longer than the
-// one before, which find a cycle where there are many, and the rest on a search
-// in order, which is the better proof.
+// one before, which find a cycle where there are many, and the rest on two
+// searches in order, which are the better proofs: along chains, and over the
+// links between dense parts.
 func (s *shape) tryCycles(g *graph, m, through int, w way, mt *meter) (answer, []int) {
 	limit, half := 4*m+40, mt.left/2
 	for try := uint64(0); w == either && mt.left-limit > half; try++ {
 		short := &meter{left: limit, stop: mt.over}
-		a, list := findCycle(g, m, through, short, rand.New(rand.NewPCG(seed, try)))
+		a, list := findCycle(g, m, through, short, rand.New(rand.NewPCG(seed, try)), false)
 		mt.left -= limit - max(0, short.left)
 		if a != unknown || mt.stopped {
 			return a, list
 		}
 		limit += limit / 4
 	}
-	return findCycle(g, m, through, mt, nil)
+	first := &meter{left: mt.left / 2, stop: mt.over}
+	if a, list := findCycle(g, m, through, first, nil, false); a != unknown || mt.stopped {
+		return a, list
+	}
+	mt.left -= mt.left / 2
+	return findCycle(g, m, through, mt, nil, true)
 }
 
 // embed does the same for patterns in general, with a few short tries only: a

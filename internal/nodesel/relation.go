@@ -2,10 +2,11 @@ package nodesel
 
 // relation is a condition on the hosts of two nodes: they must be joined in a
 // class of the graph, or have as many common neighbours as the nodes have, or
-// both.
+// both; or be within some steps of each other.
 type relation struct {
 	class  int // -1: they need not be joined
 	common int
+	steps  int // above 0: they must be within so many steps, which is all
 	rows   []set
 	least  int // hosts in the shortest row
 }
@@ -27,6 +28,8 @@ func (e *embedder) relate() {
 			common := min(e.s.g.adj[p].common(e.s.g.adj[q]), maxCommon)
 			if c := e.s.class[p][q]; c >= 0 || common > 0 {
 				e.relOf[p][q] = e.relationFor(c, common)
+			} else if steps := e.s.steps(p, q); steps > 2 && len(e.balls) > 1 {
+				e.relOf[p][q] = e.farRelation(steps)
 			}
 		}
 	}
@@ -34,7 +37,7 @@ func (e *embedder) relate() {
 	for p := range e.relates {
 		e.relates[p] = newSet(len(e.rel))
 		for _, r := range e.relOf[p] {
-			if r >= 0 {
+			if r >= 0 && e.rel[r].steps == 0 { // far ones say too little for their price
 				e.relates[p].add(r)
 			}
 		}
@@ -43,7 +46,7 @@ func (e *embedder) relate() {
 
 func (e *embedder) relationFor(class, common int) int {
 	for i, r := range e.rel {
-		if r.class == class && r.common == common {
+		if r.class == class && r.common == common && r.steps == 0 {
 			return i
 		}
 	}

@@ -15,7 +15,10 @@ type shape struct {
 	connected   bool
 	biconnected bool
 	kind        kind
-	syms        [][]int // automorphisms, the identity left out
+	syms        [][]int    // automorphisms, the identity left out
+	balls       [][]set    // nodes within 1, 2, … steps of each
+	squares     []surround // around pairs
+	circle      [][]int    // by node: its neighbours, those that have to do with each other together
 }
 
 // kind is a pattern that has a matcher of its own. What counts is the shape,
@@ -53,6 +56,10 @@ func newShape(p *Pattern) *shape {
 	s.biconnected = s.g.biconnected()
 	s.kind = s.recognise()
 	s.syms = automorphisms(s)
+	if s.kind == general {
+		s.balls = s.g.reaches(s.m, s.m*s.m)
+		s.squares = s.surrounds()
+	}
 	return s
 }
 

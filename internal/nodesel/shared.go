@@ -24,6 +24,7 @@ func SelectShared(n *Network, b *Bandwidths, p *Pattern, o Options) (*Selection,
 	s := newShape(p)
 	c := &sharing{b: b, s: s, r: n.routes(), alike: n.alike(b), mt: &meter{left: math.MaxInt, stop: o.Stop},
 		whole: make([]float64, len(n.Links)), load: make([]float64, len(n.Links)), at: slices.Repeat([]int{-1}, p.Nodes), used: make([]bool, b.n), bound: apart.Bound}
+	c.measureAccess(n)
 	for _, g := range apart.Groups {
 		c.consider(g.Hosts)
 	}
@@ -50,6 +51,9 @@ type sharing struct {
 	mt    *meter
 	bound float64 // no choice is worth more
 
+	access []float64 // by host: all its links together
+	talk   []float64 // by node: what it sends in all
+
 	value float64 // of the best choice
 	best  []int   // host of each node; nil: none yet
 
@@ -57,6 +61,30 @@ type sharing struct {
 	load  []float64 // of the choice in the making: weight on each link
 	at    []int     // host of each node; -1: none
 	used  []bool    // by host
+}
+
+// measureAccess finds how much can reach each host and how much each node has to
+// say. All that a node says passes the links of its host, so that those who say
+// most on the hosts with most bound the value.
+func (c *sharing) measureAccess(n *Network) {
+	c.access, c.talk = make([]float64, c.b.n), make([]float64, c.s.m)
+	for _, l := range n.Links {
+		for _, end := range []int{l.A, l.B} {
+			if end < c.b.n {
+				c.access[end] += l.Mbps
+			}
+		}
+	}
+	for _, e := range c.s.edges {
+		c.talk[e.A] += e.Weight
+		c.talk[e.B] += e.Weight
+	}
+	hosts, nodes := slices.Sorted(slices.Values(c.access)), slices.Sorted(slices.Values(c.talk))
+	for i := range nodes {
+		if say := nodes[len(nodes)-1-i]; say > 0 {
+			c.bound = math.Min(c.bound, hosts[len(hosts)-1-i]/say)
+		}
+	}
 }
 
 // worthOf is the value of a whole choice.
@@ -133,6 +161,9 @@ func (c *sharing) place(order []int, value float64) bool {
 		tried = append(tried, c.alike[h])
 		v := math.Min(value, c.put(order[0], h))
 		c.take(order[0], h)
+		if c.talk[order[0]] > 0 {
+			v = math.Min(v, c.access[h]/c.talk[order[0]])
+		}
 		if v > c.value {
 			options = append(options, option{h, v})
 		}

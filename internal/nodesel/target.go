@@ -87,6 +87,7 @@ func (t *target) part(vertices []int) *target {
 // graph when too poor vertices are gone, the connected or biconnected pieces
 // that are large and rich enough. None: the pattern does not fit.
 func (t *target) parts(s *shape) []*target {
+	t = t.pruned(s)
 	core := t.class[0].core(s.least)
 	var pieces [][]int
 	switch {

@@ -61,6 +61,9 @@ func check(t testing.TB, b *Bandwidths, p *Pattern, g Group) {
 	for _, e := range p.Edges {
 		least = math.Min(least, b.Pair(g.Hosts[e.A], g.Hosts[e.B])/e.Weight)
 	}
+	for _, h := range g.Hosts {
+		least = math.Min(least, b.mostOf(h))
+	}
 	if least != g.Mbps || !(least > 0) {
 		t.Fatalf("the slowest pair has %g, the answer says %g", least, g.Mbps)
 	}
@@ -111,7 +114,41 @@ func smallPatterns(t testing.TB, n int) []*Pattern {
 	for m := 2; m <= n; m *= 2 {
 		list = append(list, named(t, "hypercube", m))
 	}
+	for _, name := range []string{"mesh:1x2x2", "torus:1x2x3", "mesh:2x2x2", "torus:2x2x2", "torus:1x3x3"} {
+		if p := named(t, name, 0); p.Nodes <= n {
+			list = append(list, p)
+		}
+	}
+	if n >= 4 {
+		list = append(list, named(t, "butterfly", 4))
+	}
 	return list
+}
+
+// weighted is the pattern with other weights.
+func weighted(rnd *rand.Rand, p *Pattern) *Pattern {
+	w := &Pattern{Name: p.Name + ", weighted", Nodes: p.Nodes}
+	for _, e := range p.Edges {
+		w.Edges = append(w.Edges, Edge{e.A, e.B, float64(1 + rnd.IntN(3))})
+	}
+	return w
+}
+
+// smallNetwork has pairs by chance, or hosts behind routers; some have busy
+// hosts.
+func smallNetwork(t testing.TB, rnd *rand.Rand, i int) *Bandwidths {
+	n := 2 + i%8
+	b := randomBandwidths(rnd, n, []float64{1, 0.3, 0.5, 0.8}[i%4], []int{0, 3, 6}[i%3])
+	if i%5 == 4 {
+		var err error
+		if b, err = randomSites(rnd, n, 1+rnd.IntN(4)).Bandwidths(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i%7 == 6 && rnd.IntN(2) > 0 {
+		b.Cap(rnd.IntN(n), float64(rnd.IntN(60)))
+	}
+	return b
 }
 
 // randomPattern has any edges, weighted, and need not be connected.
@@ -135,14 +172,18 @@ func TestSelectionEqualsExhaustiveSearchOnSmallGraphs(t *testing.T) {
 	const graphs = 500
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for i := range graphs {
-		n := 2 + i%8
-		b := randomBandwidths(rnd, n, []float64{1, 0.3, 0.5, 0.8}[i%4], []int{0, 3, 6}[i%3])
-		patterns := smallPatterns(t, n)
+		b := smallNetwork(t, rnd, i)
+		patterns := smallPatterns(t, b.Hosts())
+		for j, p := range patterns {
+			if (i+j)%4 == 0 {
+				patterns = append(patterns, weighted(rnd, p))
+			}
+		}
 		for range 10 {
-			patterns = append(patterns, randomPattern(rnd, n))
+			patterns = append(patterns, randomPattern(rnd, b.Hosts()))
 		}
 		for _, p := range patterns {
-			compare(t, b, p, fmt.Sprintf("graph %d with %d hosts, %s of %d %v", i, n, p.Name, p.Nodes, p.Edges))
+			compare(t, b, p, fmt.Sprintf("graph %d with %d hosts, %s of %d %v", i, b.Hosts(), p.Name, p.Nodes, p.Edges))
 		}
 	}
 }

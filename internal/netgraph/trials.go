@@ -1,0 +1,56 @@
+package netgraph
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/yamlfile"
+)
+
+// Trial is how long a short run of the program took on some hosts, node 0 on the
+// first.
+type Trial struct {
+	Hosts   []string `json:"hosts"`
+	Seconds float64  `json:"seconds"`
+}
+
+// ReadTrials reads the trial runs that a pattern file holds, which may be none.
+func ReadTrials(path string) ([]Trial, error) {
+	data, err := yamlfile.ReadFile(path, "a pattern file", maxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTrials(path, data)
+}
+
+// ParseTrials reads them from the text of a pattern.
+func ParseTrials(name string, data []byte) ([]Trial, error) {
+	var f struct {
+		Nodes  int     `json:"nodes"`
+		Trials []Trial `json:"trials"`
+	}
+	if err := decode(name, data, &f); err != nil {
+		return nil, err
+	}
+	for i := range f.Trials {
+		if err := f.Trials[i].Check(f.Nodes); err != nil {
+			return nil, &badinput.Error{File: name, Field: fmt.Sprintf("trials[%d]", i), Want: err.Error()}
+		}
+	}
+	return f.Trials, nil
+}
+
+// Check reports what makes it impossible for so many nodes.
+func (t *Trial) Check(nodes int) error {
+	hosts := slices.Clone(t.Hosts)
+	slices.Sort(hosts)
+	if nodes < 1 || len(t.Hosts) != nodes || hosts[0] == "" || len(slices.Compact(hosts)) != nodes {
+		return fmt.Errorf("%d different hosts, one for each node", nodes)
+	}
+	if !(t.Seconds > 0) || math.IsInf(t.Seconds, 1) {
+		return fmt.Errorf("seconds above 0, not %g", t.Seconds)
+	}
+	return nil
+}
