@@ -1,12 +1,16 @@
 package broker
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/netgraph"
 	"github.com/godwit-hpc/godwit/internal/policy/place"
 )
 
@@ -14,7 +18,7 @@ import (
 // asked when an attempt is handed over; one that is handed over again keeps what it
 // was told first, as its driver has it.
 func (t *turn) order(j *job, c *cluster, a *wire.Attempt) {
-	if j.spec.Pattern == nil {
+	if j.spec.Pattern == nil || t.asTried(j, c, a) {
 		return
 	}
 	hosts, mbps := place.Hosts(t.b.eng.World().Cluster(c.id), j.spec.Pattern, a.Held)
@@ -27,6 +31,55 @@ func (t *turn) order(j *job, c *cluster, a *wire.Attempt) {
 	}
 	t.explain(j, "hosts", strings.Join(a.Order, " "),
 		fmt.Sprintf("they suit the pattern %s best: its slowest pair has %.3g Mbit/s", j.spec.Pattern.Name, mbps), map[string]any{"mbps": mbps})
+}
+
+// asTried orders the hosts as in the trial run that was made on them, if one was.
+func (t *turn) asTried(j *job, c *cluster, a *wire.Attempt) bool {
+	var held []string
+	for _, h := range t.b.eng.World().Cluster(c.id).HostsOf(a.Held) {
+		if h < len(c.HostNames) {
+			held = append(held, c.HostNames[h])
+		}
+	}
+	slices.Sort(held)
+	trials := byTime(j.spec.Trials)
+	at := slices.IndexFunc(trials, func(t netgraph.Trial) bool { return slices.Equal(slices.Sorted(slices.Values(t.Hosts)), held) })
+	if at < 0 {
+		return false
+	}
+	a.Order = trials[at].Hosts
+	why := fmt.Sprintf("its skeleton took %.3g s there, the shortest of %d trial runs", trials[at].Seconds, len(trials))
+	if at > 0 {
+		why = fmt.Sprintf("its skeleton took %.3g s there; where it was faster others run", trials[at].Seconds)
+	}
+	for i, other := range trials {
+		if i != at {
+			why += fmt.Sprintf("; %.3g s on %s", other.Seconds, strings.Join(other.Hosts, " "))
+		}
+	}
+	t.explain(j, "hosts", strings.Join(a.Order, " "), why, map[string]any{"trials": trials})
+	return true
+}
+
+func byTime(trials []netgraph.Trial) []netgraph.Trial {
+	return slices.SortedStableFunc(slices.Values(trials), func(a, b netgraph.Trial) int { return cmp.Compare(a.Seconds, b.Seconds) })
+}
+
+// trials are those of a job on hosts that we choose, the fastest first.
+func (b *Broker) trials(spec *jobfile.Job) []core.Trial {
+	var list []core.Trial
+	for _, trial := range byTime(spec.Trials) {
+		for _, c := range b.clusters {
+			numbers := make([]int, len(trial.Hosts))
+			for i, name := range trial.Hosts {
+				numbers[i] = slices.Index(c.HostNames, name)
+			}
+			if !c.Managed && len(numbers) == spec.Pattern.Nodes && !slices.Contains(numbers, -1) {
+				list = append(list, core.Trial{Cluster: c.id, Hosts: numbers, Seconds: trial.Seconds})
+			}
+		}
+	}
+	return list
 }
 
 // tellNetwork tells the engine how well the hosts of a cluster are connected, if

@@ -3,6 +3,7 @@ package capture_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,9 +17,12 @@ import (
 	"github.com/godwit-hpc/godwit/internal/mpirun"
 )
 
-// took runs a program on ranks, captured or not, and returns the number that it
-// prints before a unit.
-func took(b *testing.B, captured bool, unit string, ranks int, program ...string) float64 {
+// cost is what a run took: the number that the program prints before a unit, and the
+// processor time of all of it, with mpirun's.
+type cost struct{ printed, cpu float64 }
+
+// took runs a program on ranks, captured or not.
+func took(b *testing.B, captured bool, unit string, ranks int, program ...string) cost {
 	b.Helper()
 	root := capturetest.Root(b)
 	load := []string{filepath.Join(root, "mpi/yield/built/yield.so")}
@@ -36,34 +40,58 @@ func took(b *testing.B, captured bool, unit string, ranks int, program ...string
 	if err != nil {
 		b.Fatal(err)
 	}
-	return x
+	return cost{x, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()}
 }
 
-// BenchmarkSlowdown runs kernels with and without, in turns: how much longer they take,
-// as the median of the pairs, with the quarters around it.
+// BenchmarkSlowdown runs kernels with and without, in turns: how much longer they take
+// by the clock, and how much more of the processor, as the ratio of medians, with its
+// 95 % interval.
 func BenchmarkSlowdown(b *testing.B) {
 	capturetest.Make(b, "yield", "capture", "examples")
 	for _, k := range []struct {
 		name string
 		args []string
-	}{{"bt", []string{"64", "20"}}, {"cg", []string{"64000", "10"}}, {"is", []string{"4194304", "10"}}, {"lu", []string{"64", "8"}}, {"mg", []string{"128", "5"}}} {
+	}{{"bt", []string{"64", "80"}}, {"cg", []string{"64000", "10"}}, {"is", []string{"4194304", "10"}}, {"lu", []string{"64", "16"}}, {"mg", []string{"128", "5"}}} {
 		b.Run(k.name, func(b *testing.B) {
 			program := append([]string{capturetest.Program(b, k.name)}, k.args...)
-			var more []float64
+			var with, without []cost
 			for first := true; b.Loop(); first = !first {
 				a := took(b, first, "s", 4, program...)
 				z := took(b, !first, "s", 4, program...)
 				if !first {
 					a, z = z, a
 				}
-				more = append(more, 100*(a/z-1))
+				with, without = append(with, a), append(without, z)
 			}
-			slices.Sort(more)
-			b.ReportMetric(more[len(more)/2], "%slower")
-			b.ReportMetric(more[len(more)/4], "%low")
-			b.ReportMetric(more[len(more)*3/4], "%high")
+			report(b, "clock", with, without, func(c cost) float64 { return c.printed })
+			report(b, "cpu", with, without, func(c cost) float64 { return c.cpu })
 		})
 	}
+}
+
+// report is by how many percent the median of one is above that of the other; how
+// certain that is, from drawing pairs again.
+func report(b *testing.B, what string, with, without []cost, of func(cost) float64) {
+	b.Helper()
+	more := func(at func(int) int) float64 {
+		x, y := make([]float64, len(with)), make([]float64, len(with))
+		for i := range x {
+			pair := at(i)
+			x[i], y[i] = of(with[pair]), of(without[pair])
+		}
+		slices.Sort(x)
+		slices.Sort(y)
+		return 100 * ((x[(len(x)-1)/2]+x[len(x)/2])/(y[(len(y)-1)/2]+y[len(y)/2]) - 1)
+	}
+	rnd := rand.New(rand.NewPCG(95, uint64(len(with))))
+	draws := make([]float64, 2000)
+	for i := range draws {
+		draws[i] = more(func(int) int { return rnd.IntN(len(with)) })
+	}
+	slices.Sort(draws)
+	b.ReportMetric(more(func(i int) int { return i }), "%more-"+what)
+	b.ReportMetric(draws[50], "%low-"+what)
+	b.ReportMetric(draws[1949], "%high-"+what)
 }
 
 // BenchmarkCall is what a call costs more, in processor time.
@@ -75,7 +103,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 	var more []float64
 	for b.Loop() {
-		more = append(more, took(b, true, "ns", 1, path)-took(b, false, "ns", 1, path))
+		more = append(more, took(b, true, "ns", 1, path).printed-took(b, false, "ns", 1, path).printed)
 	}
 	slices.Sort(more)
 	b.ReportMetric(more[len(more)/2], "ns-more/call")

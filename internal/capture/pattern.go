@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/netgraph"
 	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
@@ -34,6 +35,8 @@ type Pattern struct {
 	Unlike     int64        `json:"unlike,omitempty"` // calls that a skeleton will lack
 	Groups     [][]int      `json:"groups"`           // ranks that calls speak of together
 	Ranks      []Rank       `json:"ranks"`
+	// Trials are runs of its skeleton that somebody wanted kept.
+	Trials []netgraph.Trial `json:"trials,omitempty"`
 }
 
 // Edge is a pair of ranks that talk much: at least a hundredth of what the pair does
@@ -194,6 +197,11 @@ func (p *Pattern) check() *badinput.Error {
 	}
 	if err := p.checkGroups(); err != nil {
 		return err
+	}
+	for i := range p.Trials {
+		if err := p.Trials[i].Check(p.Nodes); err != nil {
+			return &badinput.Error{Field: fmt.Sprintf("trials[%d]", i), Want: err.Error()}
+		}
 	}
 	for i := range p.Ranks {
 		r := &p.Ranks[i]

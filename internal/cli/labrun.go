@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -79,6 +80,11 @@ func (a *app) labRun(ctx context.Context, f *labRunFlags, file string) (err erro
 	}
 	if !f.keep {
 		defer func() { err = errors.Join(err, a.removeLab(ctx, l)) }()
+	}
+	for _, words := range s.Before {
+		if err := l.Do(ctx, words); err != nil {
+			return fmt.Errorf("%s: %w", strings.Join(words, " "), err)
+		}
 	}
 	stage := lab.Stage{Now: a.now}
 	if stage.Env, err = a.stageBroker(ctx, l, s); err != nil {

@@ -15,6 +15,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/capture"
 	"github.com/godwit-hpc/godwit/internal/mpirun"
+	"github.com/godwit-hpc/godwit/internal/netgraph"
+	"github.com/godwit-hpc/godwit/internal/outfile"
 	"github.com/godwit-hpc/godwit/internal/skeleton"
 	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
@@ -39,7 +41,8 @@ their lengths, and computing is turns of a loop.
 
 --hosts has a host for each rank, in order, to which mpirun can go with ssh and which
 see this program's folder. --groups has several groups of hosts, as select -o json
-prints them: the skeleton runs on one after the other, and the fastest is chosen.`
+prints them: the skeleton runs on one after the other, and the fastest is chosen.
+With --keep a job that has the file as its pattern runs there, and explain says why.`
 
 const skeletonRunExample = `  # Here
   godwit skeleton run --time 2s cg.pattern
@@ -56,7 +59,7 @@ type skeletonFlags struct {
 	hosts       []string
 	groups      string
 	mpirun      string
-	awake       bool
+	awake, keep bool
 	output      string
 }
 
@@ -83,6 +86,7 @@ func (a *app) skeletonRunCommand() *cobra.Command {
 	what.flags.StringVar(&f.groups, "groups", "", "groups of hosts from `FILE`, as select -o json prints them; the fastest is chosen")
 	what.flags.StringVar(&f.mpirun, "mpirun", "mpirun", "start ranks with `COMMAND`, of Open MPI")
 	what.flags.BoolVar(&f.awake, "awake", false, "ranks that wait keep their processor busy, as Open MPI likes it")
+	what.flags.BoolVar(&f.keep, "keep", false, "write the times into the pattern file: jobs with it run where it was fastest")
 	what.flags.Var(above(&f.limit), "limit", "end a run after so long (5m)")
 	out := newGroup("Output")
 	outputFlag(out.flags, &f.output)
@@ -139,6 +143,11 @@ func (a *app) skeletonRun(ctx context.Context, f *skeletonFlags, file string) er
 	if c.Best < 0 {
 		return errors.New(c.Trials[0].Error)
 	}
+	if f.keep {
+		if err := keepTrials(file, p, c.Trials); err != nil {
+			return err
+		}
+	}
 	best := c.Trials[c.Best]
 	r := &skeletonReport{Program: p.Program, Ranks: p.Nodes, Scale: s.Scale, Calls: s.Calls(), Captured: p.Seconds, Expected: s.Scale * p.Seconds,
 		Seconds: best.Seconds, Predicted: best.Predicted, Hosts: best.Hosts, LongerThan: s.Why}
@@ -154,9 +163,23 @@ func (a *app) skeletonRun(ctx context.Context, f *skeletonFlags, file string) er
 	return err
 }
 
+// keepTrials writes how long the skeleton took where into the pattern's file.
+func keepTrials(file string, p *capture.Pattern, trials []skeleton.Trial) error {
+	p.Trials = nil
+	for _, t := range trials {
+		if t.Seconds > 0 {
+			p.Trials = append(p.Trials, netgraph.Trial{Hosts: t.Hosts, Seconds: t.Seconds})
+		}
+	}
+	data, err := p.Text()
+	return errors.Join(err, outfile.WriteAll(file, data))
+}
+
 // hostGroups is where it runs: no hosts is this machine.
 func (f *skeletonFlags) hostGroups(ranks int) ([][]string, error) {
 	switch {
+	case f.keep && f.groups == "":
+		return nil, &badinput.Error{Field: "--keep", Want: "only with --groups"}
 	case f.groups != "" && len(f.hosts) > 0:
 		return nil, &badinput.Error{Field: "--groups", Want: "either it or --hosts"}
 	case f.groups == "" && len(f.hosts) == 0:

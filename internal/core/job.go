@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -78,6 +79,16 @@ type Component struct {
 	Bring []time.Duration `json:",omitempty"`
 	// Pattern says who talks to whom in it; nil: nothing is known.
 	Pattern *Pattern `json:",omitempty"`
+	// Trials are short runs of it, the fastest first.
+	Trials []Trial `json:",omitempty"`
+}
+
+// Trial is hosts of a cluster, by their numbers, on which a job was tried: node i of
+// its pattern on the i-th.
+type Trial struct {
+	Cluster ClusterID
+	Hosts   []int
+	Seconds float64
 }
 
 // Pattern says which of a program's nodes talk to each other, so that its hosts
@@ -167,6 +178,11 @@ func (c *Component) check() error {
 	for _, d := range c.Bring {
 		if d < 0 {
 			return errors.New("files arrive before they are sent")
+		}
+	}
+	for _, t := range c.Trials {
+		if c.Pattern == nil || len(t.Hosts) != c.Pattern.Nodes || slices.Min(t.Hosts) < 0 || !(t.Seconds > 0) {
+			return fmt.Errorf("a trial of %g s on %d hosts is none of its pattern", t.Seconds, len(t.Hosts))
 		}
 	}
 	return c.Pattern.Check(c.Min, c.Max)

@@ -81,3 +81,36 @@ func TestNewsOfNetworksThatCannotBeChangesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestWhereATrialWasFastestAJobRuns(t *testing.T) {
+	hosts := make([]world.HostSpec, 6)
+	for i := range hosts {
+		hosts[i] = world.HostSpec{Procs: 2, Speed: 1}
+	}
+	e := engine.New(engine.DefaultConfig(), world.New(world.Spec{Clusters: []world.ClusterSpec{{Name: "a", Hosts: hosts}}}))
+	if got := submitTried(t, e, 1); got != "4-5,8-11" {
+		t.Errorf("it got %q, want hosts 2, 4 and 5, where it was fastest", got)
+	}
+	if got := submitTried(t, e, 2); got != "0-3,6-7" {
+		t.Errorf("the next got %q, want the hosts of the other trial", got)
+	}
+	bad := ringOfThree(3)
+	bad.Components[0].Trials = []core.Trial{{Hosts: []int{0, 1}, Seconds: 1}}
+	if bad.Check() == nil {
+		t.Error("a trial on two hosts is one of a pattern of three nodes")
+	}
+}
+
+// submitTried submits a job that was tried on two groups of hosts, and on one that
+// is not there, and says which processors it got.
+func submitTried(t *testing.T, e *engine.Engine, id core.JobID) string {
+	t.Helper()
+	j := ringOfThree(id)
+	j.Components[0].Trials = []core.Trial{{Hosts: []int{7, 8, 9}, Seconds: 1}, {Hosts: []int{5, 2, 4}, Seconds: 2}, {Hosts: []int{0, 1, 3}, Seconds: 3}}
+	for _, c := range e.Step(core.Time(id), &core.Input{Kind: core.Submit, Spec: j}).Commands {
+		if c.Kind == core.Start {
+			return c.Procs.String()
+		}
+	}
+	return ""
+}

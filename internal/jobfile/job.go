@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/netgraph"
 )
 
 // Job is one job as its user described it. It is kept in the store as JSON.
@@ -45,6 +46,8 @@ type Job struct {
 	// Pattern says who talks to whom in it: its hosts are chosen by how well they
 	// are connected.
 	Pattern *core.Pattern `json:"pattern,omitempty"`
+	// Trials are short runs of it that somebody made: where it was fastest it is to run.
+	Trials []netgraph.Trial `json:"trials,omitempty"`
 
 	Memory    int64         `json:"memory,omitempty"` // bytes on each host
 	Time      time.Duration `json:"time,omitempty"`   // killed after this much wall time; 0: never
@@ -183,6 +186,8 @@ func (j *Job) Check() error {
 		return bad("array", fmt.Sprintf("%d-%d:%d %s", a.First, a.Last, a.Step, a.List), fmt.Sprintf("at most %d indices", maxArray))
 	case patternErr != nil:
 		return bad("pattern", j.Pattern.Name, patternErr.Error())
+	case slices.ContainsFunc(j.Trials, func(t netgraph.Trial) bool { return j.Pattern == nil || t.Check(j.Pattern.Nodes) != nil }):
+		return bad("trials", len(j.Trials), "hosts for all nodes of a pattern, and seconds above 0")
 	case j.Stdout+j.Stderr != "" && !filepath.IsAbs(j.Workdir):
 		return bad("workdir", j.Workdir, "the folder to which output files are relative")
 	case len(j.Key) > 200 || j.Key != "" && j.Array.Len() > 0:

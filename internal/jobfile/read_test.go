@@ -257,3 +257,17 @@ func TestACommandRunsWhereAndAsItWasTyped(t *testing.T) {
 		}
 	}
 }
+
+func TestTrialsComeWithTheFileOfAPattern(t *testing.T) {
+	dir := folder(t, `two.pattern={"nodes": 2, "edges": [{"a": 0, "b": 1}], "trials": [{"hosts": ["n2", "n1"], "seconds": 1.5}]}`)
+	for _, name := range []string{filepath.Join(dir, "two.pattern"), "two.pattern"} {
+		file := filepath.Join(dir, "job.yaml")
+		if err := os.WriteFile(file, []byte("run: x\nprocs: 2\npattern: "+name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		j, _, err := Read(file, options(dir))
+		if err != nil || len(j.Trials) != 1 || j.Trials[0].Hosts[0] != "n2" {
+			t.Errorf("%s: %+v, %v", name, j, err)
+		}
+	}
+}

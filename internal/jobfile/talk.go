@@ -37,7 +37,11 @@ func (d *draft) talk() error {
 	for _, e := range p.Edges {
 		d.Pattern.Pairs = append(d.Pattern.Pairs, core.Talk(e))
 	}
-	return nil
+	if _, err := nodesel.Named(d.talks, p.Nodes); err == nil {
+		return nil
+	}
+	d.Trials, err = netgraph.ReadTrials(d.absolute(d.talks))
+	return d.asGiven(err)
 }
 
 func (s span) text() string {
@@ -69,9 +73,14 @@ func (d *draft) readPattern() (*nodesel.Pattern, error) {
 		return nil, d.fail("pattern", d.talks, "one of "+strings.Join(nodesel.PatternNames(), ", ")+", or a file that is there")
 	}
 	p, err = netgraph.ReadPattern(file)
+	return p, d.asGiven(err)
+}
+
+// asGiven calls the pattern's file in an error as the user does.
+func (d *draft) asGiven(err error) error {
 	var bad *badinput.Error
 	if errors.As(err, &bad) {
 		bad.File = d.talks
 	}
-	return p, err
+	return err
 }

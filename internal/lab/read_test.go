@@ -95,6 +95,8 @@ func TestMistakesInAScenarioAreToldWithTheirLines(t *testing.T) {
 		plan + "steps: [{do: load a1}]":                   "load HOST LOOPS",
 		plan + "steps: [{do: load b1 2}]":                 "b1",
 		plan + "steps: [{do: load a1 -1}]":                "-1",
+		plan + "before: [load b1 2]\nsteps: [{run: x}]":   "b1",
+		plan + "before: load a1 2\nsteps: [{run: x}]":     "before",
 		plan + "steps: [{do: wan b 1 1}]":                 "wan SITE MBPS [MS]",
 		plan + "steps: [{do: load a1 1, on: a1}]":         "only with run and check",
 		plan + "steps: [{run: x, on: b1}]":                "b1",
@@ -112,9 +114,11 @@ func TestMistakesInAScenarioAreToldWithTheirLines(t *testing.T) {
 
 func TestTheScenariosThatComeWithItAreSound(t *testing.T) {
 	files, err := filepath.Glob("../../scenarios/lab/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
+	more, err2 := filepath.Glob("../../scenarios/node-selection/*.yaml")
+	if err != nil || err2 != nil || len(files) == 0 || len(more) == 0 {
+		t.Fatal("no files", err, err2)
 	}
+	files = append(files, more...)
 	for _, path := range files {
 		data, err := os.ReadFile(path)
 		must(t, err)
@@ -156,6 +160,7 @@ func FuzzPlan(f *testing.F) {
 
 func FuzzScenario(f *testing.F) {
 	f.Add([]byte(played))
+	f.Add([]byte("plan: {name: x, clusters: [{name: a, hosts: 2}]}\nbefore: [pair a1 a2 9]\nsteps: [{run: x}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := ReadScenario("fuzz.yaml", data)
 		if err != nil {
@@ -163,6 +168,11 @@ func FuzzScenario(f *testing.F) {
 				t.Fatal(err)
 			}
 			return
+		}
+		for _, words := range s.Before {
+			if findVerb(words[0]) == nil {
+				t.Fatalf("before: %v", words)
+			}
 		}
 		for i := range s.Steps {
 			if st := &s.Steps[i]; st.Do != nil && findVerb(st.Do[0]) == nil || st.String() == "" || i > 0 && st.At < s.Steps[i-1].At {

@@ -16,7 +16,8 @@ import (
 type Scenario struct {
 	File   string
 	Plan   *Plan
-	Broker bool // a broker is to run on the lab's head
+	Before [][]string // verbs that are done before the broker starts
+	Broker bool       // a broker is to run on the lab's head
 	Steps  []Step
 }
 
@@ -57,14 +58,20 @@ func ReadScenario(name string, data []byte) (*Scenario, error) {
 		return nil, err
 	}
 	s := &Scenario{File: name}
-	var steps yamlfile.Value
+	var before, steps yamlfile.Value
 	found := top.Mapping(
 		yamlfile.Key("plan", func(v yamlfile.Value) { s.Plan = readScenarioPlan(v) }),
 		yamlfile.Set("broker", &s.Broker, yamlfile.Value.Bool),
+		yamlfile.Later("before", &before),
 		yamlfile.Later("steps", &steps),
 	)
 	found.Need("plan", "the plan of a lab, or the file that has it")
 	found.Need("steps", "what happens, and when")
+	if !top.Failed() && found.Has("before") {
+		for v := range before.List("verbs, such as: load north1 2") {
+			s.Before = append(s.Before, s.readVerb(v))
+		}
+	}
 	if !top.Failed() {
 		s.Steps = s.readSteps(steps)
 	}
