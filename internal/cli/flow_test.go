@@ -5,12 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/policy/flow"
 )
 
 // workflows are the shipped ones and a sample of the recorded ones, from
 // GODWIT_DATA or beside the module.
-func workflows(t *testing.T, every int) []string {
+func workflows(t testing.TB, every int) []string {
 	t.Helper()
 	files, _ := filepath.Glob("../../examples/flows/*.json")
 	if len(files) == 0 {
@@ -47,7 +48,7 @@ func TestPlansOfRealWorkflowsHoldAndAreAtMostThoseOfHEFT(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			budget := func(float64) flow.Budget { return flow.Budget{Steps: 2000, Seed: 1} }
+			budget := func(float64, float64) flow.Budget { return flow.Budget{Steps: 2000, Seed: 1} }
 			p, err := flow.New(d, g, flow.Options{Budget: budget})
 			if err != nil {
 				t.Fatal(err)
@@ -63,6 +64,77 @@ func TestPlansOfRealWorkflowsHoldAndAreAtMostThoseOfHEFT(t *testing.T) {
 		}
 	}
 	t.Logf("%.0f plans, %.2f %% shorter than HEFT's in the mean", plans, 100*gain/plans)
+}
+
+// BenchmarkRecordedWorkflows plans all recorded workflows as `flow plan` does and
+// compares with HEFT, the time to plan added to both. -v tells of each.
+func BenchmarkRecordedWorkflows(b *testing.B) {
+	a := &app{now: clock.Real()}
+	favourSpeed()
+	files := workflows(b, 1)
+	for _, platform := range []string{"hetero8", "hetero64", "hetero512"} {
+		b.Run(platform, func(b *testing.B) {
+			_, g, err := loadGrid("../../examples/platforms/" + platform + ".yaml")
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				var c compared
+				for _, file := range files {
+					c.plan(b, a, g, file)
+				}
+				c.report(b)
+			}
+		})
+	}
+}
+
+// compared sums up how our plans compare with those of HEFT.
+type compared struct {
+	plans, longer, losing, gain, net, worst, heft, ours float64
+}
+
+func (c *compared) plan(b *testing.B, a *app, g *flow.Grid, file string) {
+	w, err := loadWfFormat(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	begin := a.now()
+	heft, err := flow.New(w.dag, g, flow.Options{Heuristics: []string{flow.HEFT}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	middle := a.now()
+	ours, err := a.makePlan(b.Context(), w.dag, g, &flowFlags{weights: flow.Weights{Run: 1, Move: 1}, steps: maxSteps, seed: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	spent := a.now.Since(middle).Seconds()
+	x, y := heft.Schedule.Makespan, ours.Schedule.Makespan
+	gain, net := 100*(1-y/x), 100*(1-(y+spent)/(x+middle.Sub(begin).Seconds()))
+	c.plans++
+	c.gain, c.net, c.worst = c.gain+gain, c.net+net, min(c.worst, net)
+	c.heft, c.ours = c.heft+100*(1-ours.Bound/x), c.ours+100*(1-ours.Bound/y)
+	if y > x {
+		c.longer++
+	}
+	if net < -0.05 {
+		c.losing++
+	}
+	if testing.Verbose() {
+		b.Logf("%s: HEFT %.2f s, ours %.2f s by %s in %.0f ms, %.2f %% shorter, %.2f %% with planning; bound %.2f s",
+			filepath.Base(file), x, y, ours.Heuristic, 1000*spent, gain, net, ours.Bound)
+	}
+}
+
+func (c *compared) report(b *testing.B) {
+	b.ReportMetric(c.gain/c.plans, "%shorter")
+	b.ReportMetric(c.net/c.plans, "%net")
+	b.ReportMetric(c.worst, "%net-worst")
+	b.ReportMetric(c.longer, "longer")
+	b.ReportMetric(c.losing, "losing")
+	b.ReportMetric(c.heft/c.plans, "%heft-over-bound")
+	b.ReportMetric(c.ours/c.plans, "%ours-over-bound")
 }
 
 func TestTransferTimesFollowTheRoutesOfThePlatform(t *testing.T) {

@@ -75,11 +75,16 @@ func (a *app) flowPlan(ctx context.Context, path string, f *flowFlags) error {
 // makePlan runs the heuristics, then the search for as long as it may take. A
 // plan that cannot be carried out would be a fault of ours: it is checked.
 func (a *app) makePlan(ctx context.Context, d *flow.DAG, g *flow.Grid, f *flowFlags) (*flow.Plan, error) {
-	plan, err := flow.New(d, g, flow.Options{
+	o := flow.Options{
 		Weights:    f.weights,
 		Heuristics: f.heuristics,
-		Budget:     func(makespan float64) flow.Budget { return a.budget(ctx, f, makespan) },
-	})
+		Budget:     func(best, bound float64) flow.Budget { return a.budget(ctx, f, best, bound) },
+	}
+	if !f.given {
+		begin := a.now()
+		o.Worth = func(best, bound float64) bool { return a.now.Since(begin) < worth(best, bound) }
+	}
+	plan, err := flow.New(d, g, o)
 	if err != nil {
 		return nil, err
 	}
@@ -92,22 +97,31 @@ func (a *app) makePlan(ctx context.Context, d *flow.DAG, g *flow.Grid, f *flowFl
 	return plan, nil
 }
 
-// worthAtMost is how long the search goes on if nobody says how long.
-const worthAtMost = 4 * time.Second
+// worth is how long to look for a better plan if nobody says how long: not so long
+// that what is lost by a vain search could be noticed, and only for a part of what
+// is to be won at the most.
+func worth(best, bound float64) time.Duration {
+	const (
+		most      = 4 * time.Second
+		ofPlan    = 1.0 / 100
+		ofWinning = 1.0 / 10
+	)
+	return min(most, time.Duration(min(ofPlan*best, ofWinning*(best-bound))*float64(time.Second)))
+}
 
 // budget bounds the search. Unless the user says how long, it must be worth its
 // time: it ends when for a while it has shortened the plan by less than it took.
-func (a *app) budget(ctx context.Context, f *flowFlags, makespan float64) flow.Budget {
+func (a *app) budget(ctx context.Context, f *flowFlags, best, bound float64) flow.Budget {
 	begin := a.now()
 	limit, patience := f.improve, f.improve
 	if !f.given {
-		limit = min(worthAtMost, time.Duration(makespan/100*float64(time.Second)))
-		patience = 20*time.Millisecond + limit/8
+		limit = worth(best, bound)
+		patience = limit / 4
 	}
 	if limit <= 0 {
 		return flow.Budget{}
 	}
-	best, found := makespan, begin
+	found := begin
 	return flow.Budget{Steps: f.steps, Seed: f.seed, Stop: func(now float64) bool {
 		t := a.now()
 		if best-now > max(t.Sub(found).Seconds(), 1e-4*best) || f.given && now < best {

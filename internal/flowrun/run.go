@@ -30,7 +30,7 @@ type Options struct {
 	Send    func(ctx context.Context, c *api.Client, dir string, files []string) (string, error)
 	Clock   clock.Clock
 	Route   func(from, to string) flow.Route // between clusters; nil: a guess
-	Budget  func(makespan float64) flow.Budget
+	Budget  func(best, bound float64) flow.Budget
 	StopAll bool // when a task fails for good, nothing more is started
 	Env     map[string]string
 	// See is told when something changed, and now and then.

@@ -14,7 +14,7 @@ type Config struct {
 	Weights flow.Weights // of the matrix of ranks; zero: 1 and 1
 	// Budget bounds the improvement of the first plan; nil: none. Later plans are not
 	// improved: they are soon made again.
-	Budget func(makespan float64) flow.Budget
+	Budget func(best, bound float64) flow.Budget
 	// Prior is how many times the work of a kind of tasks over the speed of hosts they
 	// take on a class of these, as far as that is known beforehand; nil: once.
 	Prior func(kind, class int) float64

@@ -30,9 +30,9 @@ func (c *Conductor) dispatch(now float64) []Order {
 // somebody looks then.
 func (c *Conductor) turn(now float64, t int32, cores []int32) bool {
 	moving := c.moving(int(t), c.plan.Slots[t].Host)
-	// Files that travel a while are sent for before the core is free, with some
-	// time to spare; what takes no time is decided when it is.
-	const spare = 1.2
+	// Files are sent for before the core is free, with some time to spare. What takes
+	// next to no time is decided when it is.
+	const spare, nothing = 1.2, 0.001
 	var busy float64
 	for _, core := range cores {
 		for len(c.queue[core]) > 0 && c.task[c.queue[core][0]].state != waits {
@@ -51,7 +51,7 @@ func (c *Conductor) turn(now float64, t int32, cores []int32) bool {
 	if busy == 0 {
 		return true
 	}
-	if moving < 0.01*c.grid.Takes(&c.d.Tasks[t], c.plan.Slots[t].Host) {
+	if moving < nothing*c.grid.Takes(&c.d.Tasks[t], c.plan.Slots[t].Host) {
 		return false
 	}
 	if busy <= spare*moving+1e-6 { // what a clock rounds off

@@ -154,7 +154,7 @@ func BenchmarkImprove(b *testing.B) {
 	d, g := montage(b, 150), grid(6, 10)
 	start := heft(d, g, nil)
 	for b.Loop() {
-		s := improve(d, g, start, 0, Budget{Steps: 10_000, Seed: 1})
+		s := improve(d, g, start, 0, lookAhead(d, g), Budget{Steps: 10_000, Seed: 1})
 		b.ReportMetric(100*(1-s.Makespan/start.Makespan), "%gain")
 	}
 }

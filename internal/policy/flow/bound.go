@@ -24,6 +24,27 @@ func LowerBound(d *DAG, g *Grid) float64 {
 	return max(bound, areaBound(d, speeds, head), areaBound(d, speeds, tail))
 }
 
+// wayBound is a bound of its own: the longest way through any task, wherever it
+// runs, with what must be moved on the way there and behind it if each task on the
+// way may choose its group freely.
+func wayBound(d *DAG, g *Grid, behind *optimistic) float64 {
+	before := lookAhead(d.reversed(), g.reversed())
+	if behind == nil || before == nil {
+		return 0
+	}
+	bound := 0.0
+	for t := range d.Tasks {
+		least, head, tail := math.Inf(1), before.of(int32(t)), behind.of(int32(t))
+		for gr := range g.groups {
+			if g.groups[gr].kind.runs(&d.Tasks[t]) {
+				least = min(least, head[gr]+g.takes(&d.Tasks[t], int32(gr))+tail[gr])
+			}
+		}
+		bound = max(bound, least)
+	}
+	return bound
+}
+
 // leastTimes is how long each task takes on the fastest host that may run it.
 func leastTimes(d *DAG, g *Grid) []float64 {
 	least := make([]float64, len(d.Tasks))

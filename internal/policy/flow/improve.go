@@ -29,13 +29,14 @@ const (
 // or in which turn a task on the critical path runs.
 type search struct {
 	*mapping
-	rng   *rand.Rand
-	span  float64
-	path  []int32 // tasks that hold up the end, the last one first
-	best  *Schedule
-	moved []turn  // hosts before the step
-	prev  []int32 // the task before each on its core; -1: none
-	last  []int32 // of each core, while prev is filled in
+	rng    *rand.Rand
+	behind *optimistic // what lies behind each task on each group; nil: not known
+	span   float64
+	path   []int32 // tasks that hold up the end, the last one first
+	best   *Schedule
+	moved  []turn  // hosts before the step
+	prev   []int32 // the task before each on its core; -1: none
+	last   []int32 // of each core, while prev is filled in
 }
 
 type turn struct {
@@ -44,13 +45,13 @@ type turn struct {
 
 // improve searches near a schedule and returns the best it met, at worst the
 // schedule itself. Whole passes and steps of the search take turns.
-func improve(d *DAG, g *Grid, s *Schedule, bound float64, w Budget) *Schedule {
+func improve(d *DAG, g *Grid, s *Schedule, bound float64, behind *optimistic, w Budget) *Schedule {
 	rng := rand.New(rand.NewPCG(w.Seed, 0))
-	f := &search{rng: rng, best: s}
+	f := &search{rng: rng, best: s, behind: behind}
 	var p *passes
 	perPass := 0
 	if cells := len(d.Tasks) * len(g.groups); cells <= passCells {
-		p = newPasses(d, g, s, rng)
+		p = newPasses(d, g, s, behind, rng)
 		perPass = perGroup * len(g.groups)
 	}
 	f.begin(d, g)
@@ -77,6 +78,7 @@ func improve(d *DAG, g *Grid, s *Schedule, bound float64, w Budget) *Schedule {
 // begin goes on from the best schedule so far.
 func (f *search) begin(d *DAG, g *Grid) {
 	f.mapping = newMapping(d, g, f.best)
+	f.mapping.behind = f.behind
 	f.adopt(0)
 }
 

@@ -19,6 +19,7 @@ type mapping struct {
 	was    []Slot      // before the present attempt
 	free   []float64   // of each core
 	tail   []float64   // at least how long it takes from the end of each task to the end of all
+	behind *optimistic // the same for each group, with what must be moved; nil: not known
 	step   int         // distance of the marks
 	marks  [][]float64 // states of the cores at every step-th position, so that a change need not begin at the beginning
 	valid  int         // so many marks are of the present order
@@ -144,7 +145,7 @@ func (m *mapping) again(t int32, limit float64) bool {
 	if s != old {
 		m.slots[t] = s
 		r.changed = append(r.changed, t)
-		if s.End+m.tail[t] > limit {
+		if s.End+m.rest(t) > limit {
 			return false
 		}
 		if s.End != old.End || s.Host != old.Host {
@@ -161,6 +162,14 @@ func (m *mapping) again(t int32, limit float64) bool {
 	}
 	m.free[m.core(t)] = s.End
 	return true
+}
+
+// rest is at least how long it takes from the end of a task to the end of all.
+func (m *mapping) rest(t int32) float64 {
+	if m.behind == nil {
+		return m.tail[t]
+	}
+	return max(m.tail[t], m.behind.of(t)[m.g.in[m.host[t]]]*(1-slack))
 }
 
 // A ripple is how far a change has got in the order.

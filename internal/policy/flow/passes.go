@@ -21,8 +21,8 @@ type passes struct {
 // passCells bounds tasks × groups, above which a pass takes too long.
 const passCells = 1 << 18
 
-func newPasses(d *DAG, g *Grid, s *Schedule, rng *rand.Rand) *passes {
-	return &passes{d: d, rd: d.reversed(), g: g, rg: g.reversed(), ahead: lookAhead(d, g),
+func newPasses(d *DAG, g *Grid, s *Schedule, behind *optimistic, rng *rand.Rand) *passes {
+	return &passes{d: d, rd: d.reversed(), g: g, rg: g.reversed(), ahead: behind,
 		rng: rng, from: s, best: s, key: make([]float64, len(d.Tasks))}
 }
 

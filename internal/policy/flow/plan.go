@@ -1,11 +1,12 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
 
-// The names of the heuristics, in the order in which they run.
+// The names of the heuristics.
 const (
 	MinMin    = "min-min"
 	MaxMin    = "max-min"
@@ -23,19 +24,30 @@ func Heuristics() []string {
 	return []string{MinMin, MaxMin, Suffer, HEFT, PEFT, Lookahead, Backward, Subset}
 }
 
-// classic are the heuristics that always run, so that plans can be compared.
+// turns is the order in which they run if nobody names them: first the one that
+// gives a good plan soonest, then those that better it most for their time.
+func turns() []string {
+	return []string{HEFT, Backward, Lookahead, MaxMin, PEFT, Subset, Suffer, MinMin}
+}
+
+// classic are the heuristics that run even where there is nothing left to win, so
+// that plans can be compared, unless time counts.
 var classic = []string{MinMin, MaxMin, Suffer, HEFT}
 
 // Options say how to plan.
 type Options struct {
 	Weights    Weights  // of the matrix; zero: 1 and 1
 	Heuristics []string // which; none: all that can help
+	// Worth is asked before each heuristic but the first, unless they are named:
+	// may a plan between the bound and the best one pay for the time to find it?
+	// nil: yes.
+	Worth func(best, bound float64) bool
 	// From is how far the workflow has got; nil: it has not begun. What has begun is
 	// left where it is, and there is no improvement.
 	From *State
-	// Budget is asked for when the best makespan without improvement is known;
-	// nil: no improvement.
-	Budget func(makespan float64) Budget
+	// Budget is asked for when the best makespan without improvement is known, and
+	// is told the bound as well; nil: no improvement.
+	Budget func(best, bound float64) Budget
 }
 
 // An Outcome is what one heuristic made of the workflow.
@@ -58,7 +70,7 @@ type NobodyError struct{ Task int }
 func (e *NobodyError) Error() string { return fmt.Sprintf("no host can run task %d", e.Task) }
 
 // New plans the workflow with every heuristic and improves the best plan.
-// Of equal ones the first counts. It fails with a *NobodyError if a task
+// Of equal plans the first counts, that of HEFT before all others. It fails with a *NobodyError if a task
 // cannot run anywhere.
 func New(d *DAG, g *Grid, o Options) (*Plan, error) {
 	if t := g.nobodyFor(d, o.From); t >= 0 {
@@ -71,28 +83,55 @@ func New(d *DAG, g *Grid, o Options) (*Plan, error) {
 	if o.From == nil {
 		p.Bound = LowerBound(d, g)
 	}
-	var table *optimistic
-	for _, name := range Heuristics() {
-		if len(o.Heuristics) > 0 && !slices.Contains(o.Heuristics, name) {
-			continue
-		}
-		if len(o.Heuristics) == 0 && p.done() && !slices.Contains(classic, name) {
-			continue // there is nothing left to win
-		}
-		if table == nil && (name == PEFT || name == Lookahead) {
-			table = lookAhead(d, g)
-		}
-		p.take(name, run(name, d, g, &o, table))
-	}
+	table := p.runAll(d, g, &o)
 	if p.Schedule == nil {
 		return nil, fmt.Errorf("no heuristic among %v", o.Heuristics)
 	}
 	if o.Budget != nil && o.From == nil && !d.wide {
-		if w := o.Budget(p.Schedule.Makespan); w.Steps > 0 {
-			p.take(Improved, improve(d, g, p.Schedule, p.Bound, w))
+		if w := o.Budget(p.Schedule.Makespan, p.Bound); w.Steps > 0 {
+			p.take(Improved, improve(d, g, p.Schedule, p.Bound, table, w))
 		}
 	}
 	return p, nil
+}
+
+// runAll runs the heuristics. Where a plan reaches the bound, or more of them are
+// not worth their time, others are left out. It returns what lies behind each
+// task, if that was worked out.
+func (p *Plan) runAll(d *DAG, g *Grid, o *Options) (table *optimistic) {
+	named := len(o.Heuristics) > 0
+	names := turns()
+	if named {
+		names = slices.DeleteFunc(Heuristics(), func(name string) bool { return !slices.Contains(o.Heuristics, name) })
+	}
+	enough := func(name string) bool {
+		switch {
+		case named || p.Schedule == nil:
+			return false
+		case o.Worth != nil:
+			return p.done() || !o.Worth(p.Schedule.Makespan, p.Bound)
+		}
+		return p.done() && !slices.Contains(classic, name)
+	}
+	for i, name := range names {
+		if enough(name) {
+			continue
+		}
+		if i == 1 && !named || table == nil && (name == PEFT || name == Lookahead) {
+			table = lookAhead(d, g)
+			if o.From == nil && !d.wide {
+				p.Bound = max(p.Bound, wayBound(d, g, table)*(1-slack))
+			}
+			if enough(name) {
+				continue
+			}
+		}
+		p.take(name, run(name, d, g, o, table))
+	}
+	slices.SortFunc(p.Outcomes, func(a, b Outcome) int {
+		return cmp.Compare(slices.Index(Heuristics(), a.Heuristic), slices.Index(Heuristics(), b.Heuristic))
+	})
+	return table
 }
 
 // done tells whether the best plan is as short as any can be.

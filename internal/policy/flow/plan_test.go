@@ -3,11 +3,12 @@ package flow
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 )
 
-func steps(n int) func(float64) Budget {
-	return func(float64) Budget { return Budget{Steps: n, Seed: 1} }
+func steps(n int) func(float64, float64) Budget {
+	return func(float64, float64) Budget { return Budget{Steps: n, Seed: 1} }
 }
 
 func TestEveryHeuristicMakesAPlanThatCanBeCarriedOut(t *testing.T) {
@@ -80,11 +81,32 @@ func TestImprovementStopsWhenTold(t *testing.T) {
 	asked := 0
 	b := Budget{Steps: 1 << 40, Stop: func(float64) bool { asked++; return asked > 3 }}
 	d, g := tangle(t, 5, 60), grid(4, 2)
-	if _, err := New(d, g, Options{Budget: func(float64) Budget { return b }}); err != nil {
+	if _, err := New(d, g, Options{Budget: func(float64, float64) Budget { return b }}); err != nil {
 		t.Fatal(err)
 	}
 	if asked > 4 {
 		t.Errorf("asked %d times", asked)
+	}
+}
+
+func TestHeuristicsThatAreNotWorthTheirTimeAreLeftOutUnlessTheyAreNamed(t *testing.T) {
+	d, g := montage(t, 20), grid(4, 3)
+	asked := 0
+	worth := func(best, bound float64) bool {
+		if asked++; best < bound || bound < LowerBound(d, g) {
+			t.Errorf("best %v, bound %v", best, bound)
+		}
+		return asked < 4 // twice before the second, when more is known of the bound
+	}
+	p, err := New(d, g, Options{Worth: worth})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Outcomes) != 3 || !slices.ContainsFunc(p.Outcomes, func(o Outcome) bool { return o.Heuristic == HEFT }) {
+		t.Errorf("%v with a bound of %v", p.Outcomes, p.Bound)
+	}
+	if p, err = New(d, g, Options{Worth: worth, Heuristics: []string{MinMin, HEFT}}); err != nil || len(p.Outcomes) != 2 {
+		t.Errorf("%v, %v", p, err)
 	}
 }
 

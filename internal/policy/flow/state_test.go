@@ -148,7 +148,7 @@ func TestAHostThatIsDownRunsNothing(t *testing.T) {
 	hosts := append([]Host(nil), g.Hosts...)
 	hosts[0].Down, hosts[3].Down = true, true
 	g = NewGrid(hosts, 2, func(int, int) Route { return Route{0.01, 1e-8} })
-	p, err := New(d, g, Options{Budget: func(float64) Budget { return Budget{Steps: 500, Seed: 1} }})
+	p, err := New(d, g, Options{Budget: func(float64, float64) Budget { return Budget{Steps: 500, Seed: 1} }})
 	if err != nil {
 		t.Fatal(err)
 	}
