@@ -41,14 +41,14 @@ chose the same hosts in the same order there is one run for both:
 | random | any four |
 | all-all | the four whose slowest pair is fastest, as probes say (every pair is probed before each program) |
 | pattern | the hosts whose slowest pair *that talks* is fastest for its traffic; who talks to whom was captured once, with the network empty |
-| pattern + skeleton | the three best such groups; a skeleton of %.1f s, made from the capture, runs on each, and the fastest is taken |
+| pattern + skeleton | the %d best such groups; a skeleton of %.1f s, made from the capture, runs on each, and the fastest is taken |
 
 A slowdown is how much longer a program takes than in the median of %d runs with the network for
 itself. Trial runs and probes are not counted, as in the paper; they took %s and %s in the median.
 The probes were off by %.0f %% in the median of their absolute errors.
 
 %s, %d processors, %s; load before %s, after %s; %s.
-`, r.Plan.Every.Seconds(), r.Rounds(), r.Plan.Trial.Seconds(), r.Plan.Alone, seconds(measured.Median(r.trials())), seconds(measured.Median(r.Probe.Seconds)),
+`, r.Plan.Every.Seconds(), r.Rounds(), candidates, r.Plan.Trial.Seconds(), r.Plan.Alone, seconds(measured.Median(r.trials())), seconds(measured.Median(r.Probe.Seconds)),
 		100*measured.Median(absolute(r.Probe.Error)), m.Model, m.CPUs, m.Kernel, m.LoadBefore, m.LoadAfter, m.At.Format("2006-01-02"))
 }
 

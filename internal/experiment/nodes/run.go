@@ -64,7 +64,7 @@ var methods = []string{byChance, byPairs, byPattern, byTrialRun}
 // hosts are tried.
 const (
 	ranks      = 4
-	candidates = 3
+	candidates = 5
 )
 
 // Run is one run of a program.
