@@ -89,7 +89,7 @@ func (a *app) adaptiveCommand() *cobra.Command {
 		Long:  adaptiveLong,
 		Example: `  godwit experiment adaptive
   godwit experiment adaptive --only b,c --programs burn --repeat 1 --out /tmp/report
-  godwit experiment adaptive --only e --runs 100`,
+  godwit experiment adaptive --only e --runs 120`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.adaptive(cmd.Context(), f) },
 	}

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -31,9 +32,14 @@ func Need(rows []Run, program string, args []string) (quantiles []float64, why s
 	same := alike(done, program, args)
 	if n := len(same); n > 0 {
 		mean, squares := center(same)
+		widen, why := 1+1/float64(n), fmt.Sprintf("%s with the same arguments", times(n))
+		if late, missed, ok := drifting(same); ok {
+			mean, squares, widen = late, missed, 1
+			why += ", the last of which count most: it drifts"
+		}
 		s := prior(done, program, args).with(squares, float64(n-1))
 		s.sd = max(s.sd, leastSd)
-		return logNormal(mean, s, 1+1/float64(n)), fmt.Sprintf("%s with the same arguments", times(n)), n
+		return logNormal(mean, s, widen), why, n
 	}
 	if q, why, n := byNumbers(done, program, args); n > 0 {
 		return q, why, n
@@ -85,15 +91,49 @@ func finished(rows []Run) []Run {
 	return list
 }
 
-// alike is the logarithms of what the program needed with these arguments.
+// alike is the logarithms of what the program needed with these arguments, in the
+// order in which the runs ended.
 func alike(done []Run, program string, args []string) []float64 {
-	var logs []float64
+	var same []Run
 	for i := range done {
 		if done[i].Program == program && slices.Equal(done[i].Args, args) {
-			logs = append(logs, math.Log(done[i].Need))
+			same = append(same, done[i])
 		}
 	}
+	slices.SortStableFunc(same, func(a, b Run) int { return cmp.Compare(a.Ended, b.Ended) })
+	var logs []float64
+	for i := range same {
+		logs = append(logs, math.Log(same[i].Need))
+	}
 	return logs
+}
+
+const (
+	driftGain = 0.5 // part by which the newest run moves what is expected where it drifts
+	driftFrom = 6   // runs from which it is looked for
+	// driftClearly: so much smaller the errors of following it must have been than
+	// those of the mean of all.
+	driftClearly = 0.7
+)
+
+// drifting follows a need that changes slowly, because the processors get faster
+// and slower with what else they do, or the program's data grow. It is told apart
+// from one that only varies by what would have been expected of each run from
+// those before it: by their mean, or by the last of them most. missed is the sum of
+// the squared errors of the latter.
+func drifting(logs []float64) (expected, missed float64, ok bool) {
+	if len(logs) < driftFrom {
+		return 0, 0, false
+	}
+	mean, byMean := logs[0], 0.0
+	expected = logs[0]
+	for i, x := range logs[1:] {
+		byMean += (x - mean) * (x - mean)
+		missed += (x - expected) * (x - expected)
+		mean += (x - mean) / float64(i+2)
+		expected += driftGain * (x - expected)
+	}
+	return expected, missed, missed < driftClearly*byMean
 }
 
 // center is the mean and the sum of squared deviations from it.

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/core"
 )
 
 func done(program string, need float64, args ...string) Run {
@@ -50,6 +52,55 @@ func TestRunsWithTheSameArgumentsCountAloneAndMoreOfThemNarrowTheBand(t *testing
 	}
 	if width > 1.25 {
 		t.Errorf("after 12 runs within 3 %% the band is still %g wide", width)
+	}
+}
+
+func TestANeedThatDriftsIsFollowed(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 1))
+	var rows []Run
+	off, held := 0.0, 0
+	const runs = 200
+	level := math.Log(100)
+	for i := range runs {
+		level += 0.03 * random.NormFloat64() // as a processor that others use as well
+		next := math.Exp(level + 0.005*random.NormFloat64())
+		if q, why, _ := Need(rows, "pi", nil); i >= 20 {
+			lo, mid, hi := band(t, q)
+			off += math.Abs(math.Log(mid/next)) / (runs - 20)
+			if next >= lo && next <= hi {
+				held++
+			}
+			if i == runs-1 && !strings.Contains(why, "drifts") {
+				t.Errorf("it is not said: %s", why)
+			}
+		}
+		r := done("pi", next)
+		r.Ended = core.Time(i + 1)
+		rows = slices.Insert(rows, random.IntN(len(rows)+1), r) // whatever their order
+	}
+	if off > 0.04 {
+		t.Errorf("what is expected of the next run is off by %.1f %%", 100*off)
+	}
+	if part := float64(held) / (runs - 20); part < 0.83 || part > 0.97 {
+		t.Errorf("%.1f %% of the 90 %% bands hold", 100*part)
+	}
+}
+
+func TestANeedThatOnlyVariesIsTheMeanOfAll(t *testing.T) {
+	random := rand.New(rand.NewPCG(6, 1))
+	followed := 0
+	const programs = 500
+	for range programs {
+		var rows []Run
+		for range 12 {
+			rows = append(rows, done("pi", 100*math.Exp(0.05*random.NormFloat64())))
+		}
+		if _, why, _ := Need(rows, "pi", nil); strings.Contains(why, "drifts") {
+			followed++
+		}
+	}
+	if followed > programs/20 {
+		t.Errorf("%d of %d programs are taken to drift", followed, programs)
 	}
 }
 

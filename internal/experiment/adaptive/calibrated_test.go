@@ -21,7 +21,7 @@ import (
 // lived is a made-up run that took 8 s at half its processor, predicted ten times
 // a second and off by a part of what was left. One band in ten is too narrow.
 func lived(n int, off float64) LiveRun {
-	r := LiveRun{N: n, Load: "PlanetLab (recorded)", Program: burnName, Argv: []string{"burn", "4"}, Took: 8, Used: 4, Others: 3.5, Foreign: 0.1, Steal: 0.05}
+	r := LiveRun{N: n, Load: "PlanetLab (recorded)", Program: burnName, Argv: []string{"burn", "4"}, Steps: n%2 == 1, Took: 8, Used: 4, Others: 3.5, Foreign: 0.1, Steal: 0.05}
 	for i := 1; i < 80; i++ {
 		at := float64(i) / 10
 		left := 8 - at

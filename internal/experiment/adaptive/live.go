@@ -38,6 +38,7 @@ type LiveRun struct {
 	Program string
 	Argv    []string
 	CPU     int     // processor that it ran on
+	Steps   bool    // it was also predicted from the progress that it reports
 	Took    float64 // seconds from its start to its end
 	Used    float64 // CPU seconds
 	Others  float64 // CPU seconds of those that competed
@@ -181,9 +182,7 @@ func (b *liveBed) learn(ctx context.Context, prog *Program, home int) error {
 	if err != nil {
 		return err
 	}
-	plain := *prog
-	plain.Progress = "" // what is calibrated is the prediction from CPU time
-	spec, err := b.job(&plain, b.plan.Live.Length.Seconds()/unit.CPU, "restart")
+	spec, err := b.job(prog, b.plan.Live.Length.Seconds()/unit.CPU, "restart")
 	if err != nil {
 		return err
 	}
@@ -228,13 +227,16 @@ func (b *liveBed) runAll(ctx context.Context, missing []int) error {
 func (b *liveBed) run(ctx context.Context, n int, place string) error {
 	l := &b.plan.Live
 	k := &b.kinds[inTurn(b.kinds, n)]
-	which := n / len(b.kinds) % len(b.jobs)
-	r := &LiveRun{N: n, Load: k.Name, CPU: b.CPU[place], Program: b.names[which]}
 	random := rand.New(rand.NewPCG(b.seed+uint64(n), liveStream))
+	which := random.IntN(len(b.jobs))
+	r := &LiveRun{N: n, Load: k.Name, CPU: b.CPU[place], Program: b.names[which], Steps: random.IntN(2) == 1}
 	samples := l.Length.Seconds() / l.Sample.Seconds()
 	demands := k.Demands(k.Make(random, samples), int(longest*samples))
 	spec := b.jobs[which]
 	spec.On = []string{place}
+	if r.Steps {
+		spec.Progress = reported
+	}
 	r, err := b.one(ctx, r, spec, demands)
 	if err == nil {
 		err = b.file.add(r)
@@ -252,6 +254,8 @@ func (b *liveBed) run(ctx context.Context, n int, place string) error {
 }
 
 const (
+	// reported is the pattern of the progress of the programs, as in their job files.
+	reported   = `step (\d+)/(\d+)`
 	liveStream = 77 // of random numbers: other than that of the simulated runs
 	longest    = 30 // times as long as alone a load is prepared for
 )

@@ -67,8 +67,8 @@ func (r *Results) writeLive(b *strings.Builder) {
 		beside = "two at once, one on each processor"
 	}
 	m := &l.Machine
-	fmt.Fprintf(b, "\n### Live runs\n\n%d real runs of %s, submitted to the real broker, watched by the real agent every %s and\npredicted from CPU time; %s. Each takes about %.1f s alone. Real\nprograms compete for its processor: under the recorded loads (%s) they take of it what\nthe record says, each value for one to five intervals; under the generated ones whole programs\n"+
-		"come and go. What a program needs is known from history: %d runs alone, and the runs before.\nMeasured on %s, %d processors (%s).\n",
+	fmt.Fprintf(b, "\n### Live runs\n\n%d real runs of %s, submitted to the real broker, watched by the real agent every %s;\n%s. Each takes about %.1f s alone. Real\nprograms compete for its processor: under the recorded loads (%s) they take of it what\nthe record says, each value for one to five intervals; under the generated ones whole programs\n"+
+		"come and go. What a program needs is known from history: %d runs alone, and the runs before; half of\nthe runs, by chance, also have the pattern of the steps that they report, as their job files do.\nMeasured on %s, %d processors (%s).\n",
 		len(l.Runs), strings.Join(l.programs(), " and "), shortDuration(l.Plan.Sample), beside, l.Plan.Length.Seconds(), set, l.Plan.Learn, m.At.Format("2 January 2006"), m.CPUs, m.Model)
 	b.WriteString("\n![Predicted against actual remaining time of live runs](" + folder + "/live.svg)\n")
 	b.WriteString("\n| load | runs | bands that hold | width of the band | median error | 0.9 quantile of the error |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
@@ -77,16 +77,24 @@ func (r *Results) writeLive(b *strings.Builder) {
 		fmt.Fprintf(b, "| %s | %s |\n", name, verdictCells(&verdicts[i]))
 	}
 	for _, prog := range l.programs() {
-		v := calibration.SumUp(l.judged(func(run *LiveRun) []calibration.Judged {
-			if run.Program != prog {
-				return nil
+		for _, steps := range []bool{false, true} {
+			v := calibration.SumUp(l.judged(func(run *LiveRun) []calibration.Judged {
+				if run.Program != prog || run.Steps != steps {
+					return nil
+				}
+				return run.Judged()
+			}))
+			from := "its need known from history"
+			if steps {
+				from += ", and its steps"
 			}
-			return run.Judged()
-		}))
-		fmt.Fprintf(b, "| changing, `%s` | %s |\n", prog, verdictCells(&v))
+			if v.N > 0 {
+				fmt.Fprintf(b, "| changing, `%s`, %s | %s |\n", prog, from, verdictCells(&v))
+			}
+		}
 	}
 	known := calibration.SumUp(l.judged((*LiveRun).NeedKnown))
-	fmt.Fprintf(b, "| changing, had the need been known | %s |\n", verdictCells(&known))
+	fmt.Fprintf(b, "| changing, had the need been known before | %s |\n", verdictCells(&known))
 	l.writeMachine(b)
 }
 
@@ -103,8 +111,8 @@ func (l *LiveResults) writeMachine(b *strings.Builder) {
 			}
 			used = append(used, run.Used)
 			steal, foreign, took = steal+run.Steal, foreign+run.Foreign, took+run.Took
-			if len(run.Points) > 0 {
-				off = append(off, math.Abs(run.Points[0].Need/run.Used-1))
+			if n := len(run.Points); n > 0 && !run.Steps { // else it was said by the steps
+				off = append(off, math.Abs(run.Points[n/2].Need/run.Used-1))
 			}
 		}
 		s := measured.Of(used)
@@ -126,23 +134,30 @@ func (l *LiveResults) programs() []string {
 // both is the name of the live and the simulated runs together.
 const both = "both"
 
-// calibrated tells the verdicts on predictions under changing load: live, simulated
-// and both, of those that there are.
+// calibrated tells the verdicts on predictions under changing load: live (by what
+// they were made from, and all), simulated and both, of those that there are.
 func (r *Results) calibrated(tell func(name string, v *calibration.Verdict)) {
 	simulated := slices.DeleteFunc(slices.Clone(r.Judged), func(j calibration.Judged) bool { return j.Load == loads.Alone })
-	var live []calibration.Judged
-	if r.Live != nil {
-		live = r.Live.judged((*LiveRun).Judged)
-	}
-	if len(live) == 0 || len(simulated) == 0 {
+	if r.Live == nil || len(r.Live.Runs) == 0 || len(simulated) == 0 {
 		return
+	}
+	live := r.Live.judged((*LiveRun).Judged)
+	from := func(steps bool) []calibration.Judged {
+		return r.Live.judged(func(run *LiveRun) []calibration.Judged {
+			if run.Steps != steps {
+				return nil
+			}
+			return run.Judged()
+		})
 	}
 	for _, row := range []struct {
 		name string
 		of   []calibration.Judged
-	}{{"live", live}, {"simulated", simulated}, {both, slices.Concat(live, simulated)}} {
-		v := calibration.SumUp(row.of)
-		tell(row.name, &v)
+	}{{"live, the need from history", from(false)}, {"live, also from steps", from(true)}, {"live, all", live}, {"simulated", simulated}, {both, slices.Concat(live, simulated)}} {
+		if len(row.of) > 0 {
+			v := calibration.SumUp(row.of)
+			tell(row.name, &v)
+		}
 	}
 }
 
