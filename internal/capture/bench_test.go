@@ -51,7 +51,7 @@ func BenchmarkSlowdown(b *testing.B) {
 	for _, k := range []struct {
 		name string
 		args []string
-	}{{"bt", []string{"64", "80"}}, {"cg", []string{"64000", "10"}}, {"is", []string{"4194304", "10"}}, {"lu", []string{"64", "16"}}, {"mg", []string{"128", "5"}}} {
+	}{{"bt", []string{"64", "240"}}, {"cg", []string{"64000", "80"}}, {"is", []string{"4194304", "90"}}, {"lu", []string{"64", "50"}}, {"mg", []string{"128", "40"}}} {
 		b.Run(k.name, func(b *testing.B) {
 			program := append([]string{capturetest.Program(b, k.name)}, k.args...)
 			var with, without []cost

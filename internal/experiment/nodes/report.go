@@ -170,7 +170,7 @@ func (r *Results) Valid() error {
 	for i, run := range r.Runs {
 		known := slices.ContainsFunc(r.Plan.Programs, func(p Program) bool { return p.Name == run.Program })
 		if !known || !slices.Contains(methods, run.Method) || run.Round < 1 || run.Round > len(r.Runs) || !(run.Seconds > 0) {
-			return fmt.Errorf("Runs[%d] is no run of one of its programs by one of the methods", i)
+			return fmt.Errorf("run %d is none of one of its programs by one of the methods", i)
 		}
 		seen[fmt.Sprint(run.Round, run.Program, run.Method)] = true
 	}
