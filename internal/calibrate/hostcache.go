@@ -3,6 +3,7 @@ package calibrate
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"os"
 
 	"github.com/godwit-hpc/godwit/internal/perfmodel"
@@ -12,10 +13,16 @@ import (
 type hostEntry struct {
 	Host     perfmodel.Host `json:"host"`
 	Measured int            `json:"measured"`
+	Version  int            `json:"version"`
 }
 
-// Host is Rates with a memory, as Speed is Measure with one: of the first few
-// measurements the best of each rate counts, since whatever disturbs slows down.
+// ratesVersion changes with what is measured: what was remembered before is then
+// no longer valid.
+const ratesVersion = 2
+
+// Host is Rates with a memory, as Speed is Measure with one. Of the first few
+// measurements the best of each rate of computing counts, since whatever disturbs
+// slows down, and what is typical of the memory.
 func Host(ctx context.Context, cache string) (perfmodel.Host, error) {
 	key := Model(0)
 	known := map[string]hostEntry{}
@@ -23,28 +30,37 @@ func Host(ctx context.Context, cache string) (perfmodel.Host, error) {
 		known = map[string]hostEntry{}
 	}
 	was := known[key]
-	if was.Measured >= enough {
+	if was.Measured >= enough && was.Version == ratesVersion {
 		return was.Host, nil
 	}
 	now, err := Rates(ctx)
 	if err != nil {
 		return now, err
 	}
-	if was.Measured > 0 && len(was.Host.Levels) == len(now.Levels) {
-		now = better(was.Host, now)
+	if was.Version != ratesVersion {
+		was.Measured = 0
 	}
-	known[key] = hostEntry{now, was.Measured + 1}
+	if was.Measured > 0 && len(was.Host.Levels) == len(now.Levels) {
+		now = better(was.Host, now, float64(was.Measured))
+	}
+	known[key] = hostEntry{now, was.Measured + 1, ratesVersion}
 	_ = writeCache(cache, known) // it is measured again then
 	return now, nil
 }
 
-func better(a, b perfmodel.Host) perfmodel.Host {
-	b.Operations, b.Flops = max(a.Operations, b.Operations), max(a.Flops, b.Flops)
-	b.Speed = max(a.Speed, b.Speed)
-	b.Fault = min(a.Fault, b.Fault)
-	for i, l := range a.Levels {
-		b.Levels[i].Latency = min(l.Latency, b.Levels[i].Latency)
-		b.Levels[i].InOrder = min(l.InOrder, b.Levels[i].InOrder)
+// better joins what k measurements said with a further one. Its spread is that
+// between the measurements too, not only within them.
+func better(was, now perfmodel.Host, k float64) perfmodel.Host {
+	mean := func(a, b float64) float64 { return math.Exp((k*math.Log(a) + math.Log(b)) / (k + 1)) }
+	apart := 0.0
+	for i, l := range was.Levels {
+		n := &now.Levels[i]
+		apart += (math.Pow(math.Log(n.Latency/l.Latency), 2) + math.Pow(math.Log(n.InOrder/l.InOrder), 2)) / float64(2*len(was.Levels))
+		n.Latency, n.InOrder = mean(l.Latency, n.Latency), mean(l.InOrder, n.InOrder)
 	}
-	return b
+	now.Fault = mean(was.Fault, now.Fault)
+	now.Spread = math.Sqrt((k*was.Spread*was.Spread+now.Spread*now.Spread)/(k+1) + apart*k/((k+1)*(k+1)))
+	now.Operations, now.Flops = max(was.Operations, now.Operations), max(was.Flops, now.Flops)
+	now.Speed = max(was.Speed, now.Speed)
+	return now
 }

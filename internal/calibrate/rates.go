@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,8 +21,14 @@ const (
 	floatWork   = 8 * 64 * 64 * 64 * 2
 )
 
-// mostMemory bounds the memory that is used to measure what memory costs.
-const mostMemory = 256 << 20
+// The blocks with which memory is measured: each twice the one before, from one
+// that every cache holds to one that no cache holds. What the kernel says of its
+// caches is not asked: where others share them, as virtual machines do, only a
+// part of the last one is there for us, and that part is what counts.
+const (
+	leastBlock = 16 << 10
+	mostBlock  = 256 << 20
+)
 
 // Rates measures what a host can do, for models of programs: operations, the
 // caches and the memory, the first touch of a page. It takes about half a second
@@ -64,55 +71,97 @@ func rates(ctx context.Context) (perfmodel.Host, error) {
 	}
 	h.Flops = floatWork / float.Seconds()
 	h.Operations = math.Sqrt(integerWork / whole.Seconds() * h.Flops)
-	caches := cacheSizes(os.DirFS("/sys/devices/system/cpu/cpu0/cache"))
-	most := min(mostMemory, max(64<<20, int(2*caches[len(caches)-1])))
-	block, touched, err := touch(most)
+	block, touched, err := touch(mostBlock)
 	if err != nil {
 		return h, err
 	}
 	defer func() { _ = unix.Munmap(block) }()
-	h.Fault = touched.Seconds() / (float64(most) / h.Page)
-	for i := range len(caches) + 1 {
-		l, err := level(ctx, block, caches, i, s)
-		if err != nil {
-			return h, err
-		}
-		h.Levels = append(h.Levels, l)
-	}
-	return h, nil
+	h.Fault = touched.Seconds() / (mostBlock / h.Page)
+	var spread float64
+	h.Levels, spread, err = levels(ctx, block, s)
+	h.Spread = spread
+	return h, err
 }
 
-// level measures a cache, or behind the last one the memory: with a block that
-// the cache before it cannot hold and that it can itself.
-func level(ctx context.Context, block []byte, caches []float64, i int, s *scratch) (perfmodel.Level, error) {
-	l, size := perfmodel.Level{}, float64(len(block))
-	if i < len(caches) {
-		l.Bytes = caches[i]
-		size = l.Bytes / 2
-		if i > 0 {
-			size = min(size, 4*caches[i-1])
+// levels are what lines cost that come back after as many bytes as each block
+// has, and how much the measurements of the same differ: the root mean square of
+// the relative deviations.
+func levels(ctx context.Context, block []byte, s *scratch) ([]perfmodel.Level, float64, error) {
+	var list []perfmodel.Level
+	squares, n := 0.0, 0
+	for size := leastBlock; size <= len(block); size *= 2 {
+		random, off, err := typical(ctx, chasing(block[:size]), s)
+		if err != nil {
+			return nil, 0, err
 		}
+		ordered, off2, err := typical(ctx, sweeping(block[:size]), s)
+		if err != nil {
+			return nil, 0, err
+		}
+		squares, n = squares+off*off+off2*off2, n+2
+		// The level holds what comes back within half an octave of the block.
+		l := perfmodel.Level{Bytes: math.Sqrt2 * float64(size), Latency: random / reads, InOrder: ordered / reads}
+		if k := len(list); k > 0 { // a lucky moment does not make far memory nearer
+			l.Latency, l.InOrder = max(l.Latency, list[k-1].Latency), max(l.InOrder, list[k-1].InOrder)
+		}
+		list = append(list, l)
 	}
-	lines := 1 << int(math.Log2(min(size, float64(len(block)))/perfmodel.Line))
-	part := block[:lines*perfmodel.Line]
-	// Each round goes on where the one before ended: what that read may be near now.
-	at, reads := uint32(0), 1<<15
-	random, err := least(ctx, kind{work: func(*scratch) { at = chase(part, at, uint32(lines), reads) }}, s)
-	if err != nil {
-		return l, err
+	list[len(list)-1].Bytes = 0 // the memory
+	return list, math.Sqrt(squares / float64(n)), nil
+}
+
+// How memory is measured: lines read in a round, and rounds.
+const (
+	reads  = 1 << 15
+	rounds = 7
+)
+
+// chasing reads lines of a block at random. Each round goes on where the one
+// before ended: what that read may be near now.
+func chasing(block []byte) func(*scratch) {
+	at, lines := uint32(0), uint32(len(block)/perfmodel.Line)
+	return func(*scratch) { at = chase(block, at, lines, reads) }
+}
+
+// sweeping reads lines of a block in order, round after round.
+func sweeping(block []byte) func(*scratch) {
+	from, stretch := 0, min(len(block), reads*perfmodel.Line)
+	turns := reads * perfmodel.Line / stretch
+	return func(s *scratch) {
+		s.sink += sweep(block[from:from+stretch], turns)
+		from = (from + stretch) % len(block)
 	}
-	from, stretch := 0, min(lines, 1<<16)*perfmodel.Line
-	turns := max(1, reads*perfmodel.Line/stretch)
-	ordered, err := least(ctx, kind{work: func(s *scratch) {
-		s.sink += sweep(part[from:from+stretch], turns)
-		from = (from + stretch) % len(part)
-	}}, s)
-	if err != nil {
-		return l, err
+}
+
+// typical is what a piece of work takes: the mean of the rounds without the
+// extremes, and how much single ones deviate from it. Not the least: programs
+// that are to be foretold are disturbed as these rounds are.
+func typical(ctx context.Context, work func(*scratch), s *scratch) (mean, off float64, err error) {
+	work(s) // until the block is where it belongs
+	var took []float64
+	for range rounds {
+		if err := ctx.Err(); err != nil {
+			return 0, 0, err
+		}
+		before, err := threadTime()
+		if err != nil {
+			return 0, 0, err
+		}
+		work(s)
+		after, err := threadTime()
+		if err != nil {
+			return 0, 0, err
+		}
+		took = append(took, max(after-before, 1).Seconds())
 	}
-	l.Latency = random.Seconds() / float64(reads)
-	l.InOrder = ordered.Seconds() * perfmodel.Line / float64(turns*stretch)
-	return l, nil
+	slices.Sort(took)
+	for _, t := range took[1 : rounds-1] {
+		mean += t / (rounds - 2)
+	}
+	for _, t := range took {
+		off += (t/mean - 1) * (t/mean - 1) / (rounds - 1)
+	}
+	return mean, math.Sqrt(off), nil
 }
 
 // touch takes memory from the kernel and writes to each page once.

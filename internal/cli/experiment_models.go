@@ -2,17 +2,28 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/experiment/models"
+	"github.com/godwit-hpc/godwit/internal/outfile"
 )
 
 type modelsFlags struct {
-	programs, out, output string
-	budget                time.Duration
+	programs, results, out, output string
+	only                           []string
+	again                          bool
+	budget                         time.Duration
 }
 
 func (a *app) modelsCommand() *cobra.Command {
@@ -20,11 +31,13 @@ func (a *app) modelsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models",
 		Short: "Performance models (papers/003): predicted against measured at ten times the largest fitted size",
-		Long: `Fits the example programs at small sizes, predicts their CPU time at two, five and
-ten times the largest of these, and measures it. Writes models.md with a figure.
-This is a measurement: it takes some minutes, and the machine should have nothing
-else to do.`,
+		Long: `Fits the example programs, and others that serve for nothing else, at small sizes,
+predicts their CPU time at two, five and ten times the largest of these, and
+measures it. Writes models.md with a figure. This is a measurement: it takes some
+minutes for each program, and the machine should have nothing else to do. What was
+seen is kept in a file, so that programs can be measured in several goes.`,
 		Example: `  godwit experiment models
+  godwit experiment models --only matmul,fft
   godwit experiment models --out /tmp/report -o json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.models(cmd.Context(), f) },
@@ -32,6 +45,9 @@ else to do.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.programs, "programs", "examples/apps/build", "the programs are in `DIR` (make examples)")
+	flags.StringSliceVar(&f.only, "only", nil, "measure these `PROGRAMS` alone and keep what was seen of the others")
+	flags.BoolVar(&f.again, "again", false, "measure nothing: fit and predict once more from what was seen")
+	flags.StringVar(&f.results, "results", "build/models.json", "keep what was seen in `FILE`")
 	flags.StringVar(&f.out, "out", "docs/experiments", "write the report into `DIR`")
 	flags.Var(above(&f.budget), "budget", "time for simulating the caches of one program (1m)")
 	outputFlag(flags, &f.output)
@@ -40,31 +56,85 @@ else to do.`,
 
 // modelsReport is what the command prints for programs.
 type modelsReport struct {
-	Report    string  `json:"report"`
-	MeanError float64 `json:"mean_error_at_10"`
-	Hold      int     `json:"intervals_hold_at_10"`
-	Programs  int     `json:"programs"`
+	Report   string       `json:"report"`
+	Examples modelsResult `json:"examples_at_10"`
+	HeldOut  modelsResult `json:"held_out"`
+}
+
+type modelsResult struct {
+	MeanError float64 `json:"mean_error"`
+	Hold      int     `json:"intervals_hold"`
+	Checks    int     `json:"checks"`
 }
 
 func (a *app) models(ctx context.Context, f *modelsFlags) error {
-	host, err := a.hostRates(ctx)
-	if err != nil {
+	if f.again && len(f.only) > 0 {
+		return &badinput.Error{Field: "--again", Want: "not together with --only: nothing is measured"}
+	}
+	for _, name := range f.only {
+		if !slices.Contains(models.Names(), name) {
+			return &badinput.Error{Field: "--only", Value: name, Want: "some of " + strings.Join(models.Names(), ", ")}
+		}
+	}
+	r := new(models.Results)
+	if f.again || len(f.only) > 0 {
+		text, err := os.ReadFile(f.results)
+		if err == nil {
+			if r, err = models.Decode(text); err != nil {
+				return &badinput.Error{File: f.results, Want: "results of this experiment (or remove it)", Err: err}
+			}
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return &badinput.Error{File: f.results, Want: "a file that can be read", Err: err}
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(f.results), 0o755); err != nil {
 		return err
 	}
-	tell, done := a.phases()
-	r, err := models.Run(ctx, models.Plan{Programs: f.programs, Host: host, Clock: a.now, Budget: f.budget, Tell: tell})
-	done()
+	var err error
+	if f.again {
+		err = r.Again()
+	} else {
+		err = a.measureModels(ctx, f, r)
+	}
 	if err != nil {
 		return a.fitFailed(err)
+	}
+	if len(r.Cases) == 0 {
+		return &badinput.Error{File: f.results, Want: "results of this experiment: run it without --again first"}
 	}
 	path, err := r.Write(f.out)
 	if err != nil {
 		return err
 	}
-	mean, hold, all := r.At(10)
+	examples, held := r.At(10, false), r.At(0, true)
 	if f.output == "json" {
-		return writeJSON(a.stdout, modelsReport{path, mean, hold, all})
+		return writeJSON(a.stdout, modelsReport{path, modelsResult{examples.Error, examples.Hold, examples.All}, modelsResult{held.Error, held.Hold, held.All}})
 	}
-	_, err = fmt.Fprintf(a.stdout, "at ten times the largest fitted size: mean error %s, %d of %d intervals hold\n%s\n", percent(mean), hold, all, path)
+	_, err = fmt.Fprintf(a.stdout, "examples at ten times the largest fitted size: mean error %s, %d of %d intervals hold\nheld out, at two, five and ten times: mean error %s, %d of %d intervals hold\n%s\n",
+		percent(examples.Error), examples.Hold, examples.All, percent(held.Error), held.Hold, held.All, path)
 	return err
+}
+
+func (a *app) measureModels(ctx context.Context, f *modelsFlags, r *models.Results) error {
+	host, err := a.hostRates(ctx)
+	if err != nil {
+		return err
+	}
+	tell, done := a.phases()
+	defer done()
+	return r.Run(ctx, models.Plan{Programs: f.programs, Only: f.only, Host: host, Clock: a.now, Budget: f.budget, Tell: tell,
+		Save: func(r *models.Results) error { return saveJSON(f.results, r) }})
+}
+
+// saveJSON puts a whole file in its place at once.
+func saveJSON(path string, v any) error {
+	f, err := outfile.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if err := json.NewEncoder(f).Encode(v); err != nil {
+		return err
+	}
+	return f.Commit()
 }

@@ -196,7 +196,7 @@ func fitReportOf(m *perfmodel.Model, path string) fitReport {
 }
 
 func (a *app) printFit(m *perfmodel.Model, path string) error {
-	t := newTable("size", "instructions", "CPU time", "runs", "least below median").right(0, 1, 2, 3, 4)
+	t := newTable("size", "instructions", "CPU time", "runs", "spread").right(0, 1, 2, 3, 4)
 	if m.Counter == perfmodel.CounterTime {
 		t.header[1] = "operations"
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -42,12 +43,11 @@ func (e *NoCounterError) Error() string {
 	return fmt.Sprintf("counting by %s does not work here: %v", e.Counter, e.Err)
 }
 
-// How often a program runs undisturbed at each size, to see its CPU time: until
-// the least time seen is worth something.
+// How often a program runs undisturbed at each size, to see its CPU time.
 const (
-	leastRuns = 5
-	mostRuns  = 25
-	enoughCPU = 500 * time.Millisecond
+	leastRuns = 6
+	mostRuns  = 50
+	enoughCPU = time.Second
 )
 
 // What a run under valgrind costs: to begin with, and for each instruction.
@@ -63,9 +63,18 @@ func Fit(ctx context.Context, o Options) (*perfmodel.Model, error) {
 		return nil, err
 	}
 	m := &perfmodel.Model{Name: o.Name, Command: o.Program.Argv, Counter: counter, Host: o.Host}
-	for i, size := range o.Sizes {
-		o.Tell(fmt.Sprintf("size %g", size), i, len(o.Sizes))
-		r, err := o.measure(ctx, counter, size)
+	// Half of the runs before everything else and half after it: what disturbs comes
+	// and goes.
+	var sizes []*timed
+	for _, size := range o.Sizes {
+		sizes = append(sizes, &timed{size: size})
+	}
+	if err := o.rounds(ctx, sizes, leastRuns/2, mostRuns/2, enoughCPU/2); err != nil {
+		return nil, err
+	}
+	for i, t := range sizes {
+		o.Tell(fmt.Sprintf("size %g", t.size), i, len(sizes))
+		r, err := o.count(ctx, counter, t)
 		if err != nil {
 			return nil, err
 		}
@@ -74,6 +83,17 @@ func Fit(ctx context.Context, o Options) (*perfmodel.Model, error) {
 	if counter != perfmodel.CounterTime && have("valgrind") && o.Budget > 0 {
 		if m.Misses, err = o.caches(ctx, m.Runs); err != nil {
 			return nil, err
+		}
+	}
+	if err := o.rounds(ctx, sizes, leastRuns, mostRuns, enoughCPU); err != nil {
+		return nil, err
+	}
+	for i, t := range sizes {
+		count := m.Runs[i].Count
+		m.Runs[i] = t.run()
+		m.Runs[i].Count = count
+		if counter == perfmodel.CounterTime {
+			m.Runs[i].Count = m.Runs[i].CPU * o.Host.Operations
 		}
 	}
 	if err := m.Build(); err != nil {
@@ -102,16 +122,12 @@ func choose(counter string) (string, error) {
 	return perfmodel.CounterTime, nil
 }
 
-// measure counts what the program does at one size.
-func (o *Options) measure(ctx context.Context, counter string, size float64) (perfmodel.Run, error) {
-	argv := o.Program.at(size)
-	r, err := Time(ctx, o.Program, size, leastRuns)
-	if err != nil {
-		return r, err
-	}
+// count counts what the program does at one size; by time nothing is to be counted.
+func (o *Options) count(ctx context.Context, counter string, t *timed) (r perfmodel.Run, err error) {
+	r = t.run()
+	argv := o.Program.at(t.size)
 	switch counter {
 	case perfmodel.CounterTime:
-		r.Count = r.CPU * o.Host.Operations
 	case perfmodel.CounterPerf:
 		r.Count, err = count(ctx, retired, argv, o.Program.Dir)
 	default:
@@ -120,28 +136,72 @@ func (o *Options) measure(ctx context.Context, counter string, size float64) (pe
 	return r, err
 }
 
-// Time runs a program at one size, undisturbed, at least so often, and says what
-// it needed.
-func Time(ctx context.Context, p Program, size float64, least int) (perfmodel.Run, error) {
-	var took []time.Duration
-	var sum time.Duration
-	r := perfmodel.Run{Size: size}
-	argv := p.at(size)
-	for len(took) < least || len(took) < mostRuns && sum < enoughCPU {
-		n, err := run(ctx, argv, argv, p.Dir, nil)
-		if err != nil {
-			return r, err
-		}
-		took = append(took, n.cpu)
-		sum += n.cpu
-		r.Faults = float64(n.faults)
+// timed is a size with the CPU times of its runs, in seconds.
+type timed struct {
+	size   float64
+	took   []float64
+	sum    float64
+	faults int64
+}
+
+// again runs the program once more.
+func (t *timed) again(ctx context.Context, p Program) error {
+	argv := p.at(t.size)
+	n, err := run(ctx, argv, argv, p.Dir, nil)
+	if err != nil {
+		return err
 	}
-	slices.Sort(took)
-	// The median, not the least: of many short runs on a busy host some are lucky,
-	// which a long one cannot be.
-	r.CPU, r.Runs = max(took[len(took)/2], time.Microsecond).Seconds(), len(took)
-	r.Noise = 1 - took[0].Seconds()/r.CPU
-	return r, nil
+	cpu := max(n.cpu, time.Microsecond).Seconds()
+	t.took, t.sum, t.faults = append(t.took, cpu), t.sum+cpu, n.faults
+	return nil
+}
+
+// wants says whether the runs are still too few to say anything.
+func (t *timed) wants(least, most int, enough time.Duration) bool {
+	return len(t.took) < least || len(t.took) < most && t.sum < enough.Seconds()
+}
+
+// run is what the runs say together. The mean, not the least or the median: on a
+// host that is now faster and now slower a long run has its share of both, and is
+// as long as the sum of its parts.
+func (t *timed) run() perfmodel.Run {
+	mean, squares := t.sum/float64(len(t.took)), 0.0
+	for _, v := range t.took {
+		squares += (v - mean) * (v - mean)
+	}
+	noise := math.Sqrt(squares/math.Max(1, float64(len(t.took)-1))) / mean
+	return perfmodel.Run{Size: t.size, CPU: mean, Noise: noise, Faults: float64(t.faults), Runs: len(t.took)}
+}
+
+// rounds runs the program at all sizes in turn, so that what disturbs for a while
+// disturbs all of them alike.
+func (o *Options) rounds(ctx context.Context, sizes []*timed, least, most int, enough time.Duration) error {
+	for round, more := 0, true; more; round++ {
+		more = false
+		o.Tell("times", min(round, most), most)
+		for _, t := range sizes {
+			if !t.wants(least, most, enough) {
+				continue
+			}
+			if err := t.again(ctx, o.Program); err != nil {
+				return err
+			}
+			more = true
+		}
+	}
+	return nil
+}
+
+// Time runs a program at one size, undisturbed, at least so often, and says what
+// it needed, and what each run did, in seconds.
+func Time(ctx context.Context, p Program, size float64, least int) (perfmodel.Run, []float64, error) {
+	t := &timed{size: size}
+	for t.wants(least, mostRuns/2, enoughCPU/2) {
+		if err := t.again(ctx, p); err != nil {
+			return perfmodel.Run{}, nil, err
+		}
+	}
+	return t.run(), t.took, nil
 }
 
 // caches simulates caches at as many sizes as the budget allows, smallest first:

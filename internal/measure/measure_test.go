@@ -88,13 +88,13 @@ func TestAProgramThatFailsIsToldWithItsLastLines(t *testing.T) {
 		"exit code 7":       "seq 20; echo bad >&2; exit 7",
 		"killed by SIGKILL": "seq 20; echo bad >&2; kill -9 $$",
 	} {
-		_, err := Time(context.Background(), Program{Argv: []string{"sh", "-c", script}}, 5, 1)
+		_, _, err := Time(context.Background(), Program{Argv: []string{"sh", "-c", script}}, 5, 1)
 		var failed *FailedError
 		if !errors.As(err, &failed) || failed.How != want || failed.Last != "17\n18\n19\n20\nbad" {
 			t.Errorf("%q: %v", script, err)
 		}
 	}
-	_, err := Time(context.Background(), Program{Argv: []string{"/nonexistent/program"}}, 5, 1)
+	_, _, err := Time(context.Background(), Program{Argv: []string{"/nonexistent/program"}}, 5, 1)
 	if failed := new(FailedError); !errors.As(err, &failed) {
 		t.Errorf("%v", err)
 	}
@@ -105,7 +105,7 @@ func TestMeasuringEndsWhenItIsToldToWithAllThatItStarted(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	over := make(chan error, 1)
 	go func() {
-		_, err := Time(ctx, Program{Argv: []string{"sh", "-c", "sleep 1000 & echo $! >" + pidFile + ".new; mv " + pidFile + ".new " + pidFile + "; wait"}}, 1, 1)
+		_, _, err := Time(ctx, Program{Argv: []string{"sh", "-c", "sleep 1000 & echo $! >" + pidFile + ".new; mv " + pidFile + ".new " + pidFile + "; wait"}}, 1, 1)
 		over <- err
 	}()
 	var pid int
@@ -198,5 +198,27 @@ func TestTheSummaryOfCachegrindIsRead(t *testing.T) {
 	got := parseCachegrind("==12== \n==12== I   refs:      8,612,761\n==12== I1  misses: 3\n==12== D1  misses:      135,668  (  131,497 rd   +     4,171 wr)\n==12== LLd misses:  7 ( 1 rd + 6 wr)\n")
 	if want := (counted{8612761, 135668, 7}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestTheTimeOfSeveralRunsIsTheirMeanWithItsSpread(t *testing.T) {
+	r := (&timed{size: 7, took: []float64{1, 1, 1, 3}, sum: 6, faults: 9}).run()
+	if r.CPU != 1.5 || r.Runs != 4 || r.Size != 7 || r.Faults != 9 || math.Abs(r.Noise-1/1.5) > 1e-9 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAllSizesRunInTurn(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	o := Options{Program: Program{Argv: []string{"sh", "-c", "echo {n} >>" + log}}, Tell: func(string, int, int) {}}
+	sizes := []*timed{{size: 1}, {size: 2}, {size: 3}}
+	for _, least := range []int{2, 3} { // what ran before counts
+		if err := o.rounds(context.Background(), sizes, least, least, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(log)
+	if want := strings.Repeat("1\n2\n3\n", 3); err != nil || string(text) != want {
+		t.Errorf("%q, want %q (%v)", text, want, err)
 	}
 }

@@ -14,6 +14,6 @@
 //     size. That is the histogram of reuse distances, each of whose bins is a
 //     number of accesses and a distance that grow with n (Memory);
 //   - pace: how many of the host's nominal operations a second the program does,
-//     and how much of the memory's latency it waits for, from its CPU time at the
+//     and how much of what lines cost it waits for, from its CPU time at the
 //     sizes that ran (Pace).
 package perfmodel

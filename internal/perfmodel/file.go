@@ -10,7 +10,7 @@ import (
 )
 
 // Format names files with models; the number changes with their meaning.
-const Format = "godwit-model/1"
+const Format = "godwit-model/2"
 
 // limits of what a file may contain: far above what any fit writes, far below
 // what would take time.
@@ -18,7 +18,7 @@ const (
 	maxRuns     = 10_000
 	maxBins     = 10_000
 	maxTermsIn  = 10
-	maxLevels   = 10
+	maxLevels   = 40
 	maxPower    = 10
 	maxLogPower = 2
 )
@@ -74,8 +74,8 @@ func (m *Model) check() error {
 		return fmt.Errorf("at most %d runs and misses", maxRuns)
 	}
 	p := m.Pace
-	if !sound(p.Start, p.Each, p.Wait, p.Touch) {
-		return errors.New("pace: its factors must not be negative")
+	if !sound(p.Start, p.Each, p.Random, p.InOrder, p.Touch, m.Spread) {
+		return errors.New("pace: its factors and the spread must not be negative")
 	}
 	for i, row := range p.Variance {
 		if !(row[i] >= 0) || math.IsInf(row[i], 0) {
@@ -93,6 +93,9 @@ func (m *Model) check() error {
 	}
 	if m.Memory == nil {
 		return nil
+	}
+	if !sound(m.Memory.Error, m.Memory.Foretold) {
+		return errors.New("memory: its errors must not be negative")
 	}
 	for _, bins := range [][]Bin{m.Memory.Lines, m.Memory.Wides} {
 		if len(bins) > maxBins {
@@ -135,7 +138,7 @@ func (t Term) sound() bool {
 }
 
 func (h Host) check() error {
-	if !(h.Operations > 0) || !(h.Speed > 0) || !sound(h.Operations, h.Speed, h.Flops, h.Fault, h.Page) {
+	if !(h.Operations > 0) || !(h.Speed > 0) || !sound(h.Operations, h.Speed, h.Flops, h.Fault, h.Page, h.Spread) {
 		return errors.New("host.operations_per_s and host.speed must be above 0, its other rates not negative")
 	}
 	if len(h.Levels) > maxLevels {

@@ -38,6 +38,9 @@ type Memory struct {
 	Lines []Bin   `json:"lines"`
 	Wides []Bin   `json:"wides"`
 	Error float64 `json:"error"` // of the counts it was fitted to: share of the accesses
+	// Foretold is how far off the bins are that were fitted to all sizes but the
+	// largest, at the largest: relative, over all capacities together.
+	Foretold float64 `json:"foretold"`
 }
 
 const never = -1 // the Power of accesses to what was not used before
@@ -67,6 +70,40 @@ func FitMemory(counts []Misses, grows []Term) (*Memory, error) {
 		}
 	}
 	return m, nil
+}
+
+// foretell judges the memory by a size that is left out. Misses are added up over
+// capacities an octave apart: where each octave of distance costs as much as the
+// one before, that sum is the time that is waited.
+func (m *Memory) foretell(counts []Misses, grows []Term) {
+	largest := 0.0
+	sizes := map[float64]bool{}
+	for _, c := range counts {
+		largest = math.Max(largest, c.Size)
+		sizes[c.Size] = true
+	}
+	m.Foretold = 1
+	if len(sizes) < MinSizes {
+		return
+	}
+	var seen []Misses
+	for _, c := range counts {
+		if c.Size < largest {
+			seen = append(seen, c)
+		}
+	}
+	small, err := FitMemory(seen, grows)
+	if err != nil {
+		return
+	}
+	said, was := 0.0, 0.0
+	for _, c := range counts {
+		if c.Size == largest && c.Line == Line {
+			said += missed(small.Lines, c.Size, c.Capacity)
+			was += c.Count
+		}
+	}
+	m.Foretold = math.Min(1, math.Abs(said/math.Max(was, 1)-1))
 }
 
 func fitBins(counts []Misses, grows []Term) ([]Bin, float64) {

@@ -11,8 +11,8 @@ import (
 type Run struct {
 	Size   float64 `json:"size"`
 	Count  float64 `json:"count"`  // instructions; where these cannot be counted, CPU time in nominal operations
-	CPU    float64 `json:"cpu_s"`  // the median of several runs
-	Noise  float64 `json:"noise"`  // relative: how far the least of the runs was below the median
+	CPU    float64 `json:"cpu_s"`  // the mean of several runs, since a long run is the sum of short ones
+	Noise  float64 `json:"noise"`  // relative: the standard deviation of one run
 	Faults float64 `json:"faults"` // pages touched for the first time
 	Runs   int     `json:"runs"`
 }
@@ -30,36 +30,52 @@ type Model struct {
 	Faults Curve   `json:"faults"`
 	Memory *Memory `json:"memory,omitempty"`
 	Pace   Pace    `json:"pace"`
+	Spread float64 `json:"spread"` // relative: the standard deviation of one run beyond what the clock explains
 }
 
 // Pace turns counts into seconds: the time is the sum of
 //
 //	Start                     what it needs whatever its size
 //	Each · count / operations what it computes
-//	Wait · stall              what it waits for memory
+//	Random · stall            what it waits for lines at random places
+//	InOrder · exposed         what it waits for lines in order beside computing
 //	Touch · pages · fault     what the kernel needs to give it memory
 //
-// Variance holds the covariances of the four factors.
+// Variance holds the covariances of these factors.
 type Pace struct {
-	Start    float64       `json:"start_s"`
-	Each     float64       `json:"each"`
-	Wait     float64       `json:"wait"`
-	Touch    float64       `json:"touch"`
-	Variance [4][4]float64 `json:"variance"`
-	Error    float64       `json:"error"` // root mean square of the relative error at the sizes that ran
+	Start    float64                 `json:"start_s"`
+	Each     float64                 `json:"each"`
+	Random   float64                 `json:"random"`
+	InOrder  float64                 `json:"in_order"`
+	Touch    float64                 `json:"touch"`
+	Variance [nParts][nParts]float64 `json:"variance"`
+	Error    float64                 `json:"error"` // root mean square of the relative error at the sizes that ran
 }
 
-// What is expected of a pace before anything was measured: out-of-order
-// processors wait for about half of the latency that a chain of accesses has.
+const nParts = 5 // of which the time is the sum
+
+// parts are these, in this order.
+type parts [nParts]float64
+
+func (p Pace) factors() parts { return parts{p.Start, p.Each, p.Random, p.InOrder, p.Touch} }
+
+// What is expected of a pace before anything was measured. The latency of a random
+// line is that of a chain of accesses, each of which waits for the one before: a
+// program waits for all of it if it is such a chain, for a tenth if the processor
+// keeps ten accesses under way, so the factor lies evenly between these. Lines in
+// order are fetched ahead while the program computes: of the two the longer counts,
+// and of the shorter a part, from nothing to about a half.
 const (
-	wait, waitOff   = 0.5, 0.25
-	touch, touchOff = 1, 0.5
-	anyEach         = 4.0    // nominal operations for an instruction: from a few tenths to several
-	anyStart        = 5e-3   // seconds
-	clockOff        = 3e-4   // how exactly the CPU time of a process is known, seconds
-	paceOff         = 0.02   // relative: that of the same program from day to day
-	elsewhere       = 0.10   // relative: that a program suits one processor better than another
-	ninety          = 1.6449 // of a normal distribution: this many deviations to either side hold 90 %
+	random, randomOff   = 0.55, 0.26
+	inOrder, inOrderOff = 1, 0.15
+	beside, besideOff   = 0.25, 0.15
+	touch, touchOff     = 1, 0.3
+	anyEach             = 4.0    // nominal operations for an instruction: from a few tenths to several
+	anyStart            = 5e-3   // seconds
+	clockOff            = 3e-4   // how exactly the CPU time of a process is known, seconds
+	paceOff             = 0.02   // relative: that of the same program from day to day
+	elsewhere           = 0.10   // relative: that a program suits one processor better than another
+	ninety              = 1.6449 // of a normal distribution: this many deviations to either side hold 90 %
 )
 
 // Build makes a model of what was measured: its Runs, Misses and Host are given.
@@ -85,7 +101,9 @@ func (m *Model) Build() error {
 		if m.Memory, err = FitMemory(m.Misses, m.growths()); err != nil {
 			return err
 		}
+		m.Memory.foretell(m.Misses, m.growths())
 	}
+	m.Spread = m.spread()
 	m.Pace = m.pace()
 	if m.Pace.Each <= 0 && m.Pace.Start <= 0 {
 		return errors.New("its CPU time is too short to be measured at any of these sizes: larger ones are needed")
@@ -113,17 +131,44 @@ func (m *Model) growths() []Term {
 	return list
 }
 
-// parts are the four quantities whose weighted sum is the time, at one size.
-// Where memory was simulated the pages that are touched are known from the lines
-// that nobody used before, exactly; else from the faults, of which allocators make
-// more or fewer as they please.
-func (m *Model) parts(n, count, faults float64, h Host) [4]float64 {
-	p := [4]float64{1, count / h.Operations, 0, faults * h.Fault}
-	if m.Memory != nil {
-		p[2] = h.stall(m.Memory, n)
-		p[3] = m.Memory.touched(n) / max(h.Page, Line) * h.Fault
+// spread is how much single runs differ. The longest say most: what begins and
+// ends a process is the least even part of it.
+func (m *Model) spread() float64 {
+	sum, weights := 0.0, 0.0
+	for _, r := range m.Runs {
+		weight := float64(r.Runs-1) * r.CPU
+		if r.Runs > 1 {
+			sum += weight * max(0, r.Noise*r.Noise-sq(clockOff/r.CPU))
+			weights += weight
+		}
 	}
-	return p
+	if weights == 0 {
+		return paceOff
+	}
+	return math.Hypot(math.Sqrt(sum/weights), paceOff)
+}
+
+// parts are the quantities whose weighted sum is the time, at one size. Where
+// memory was simulated the pages that are touched are known from the lines that
+// nobody used before, exactly; else from the faults, of which allocators make more
+// or fewer as they please.
+//
+// hidden is the shorter of computing and waiting for lines in order.
+func (m *Model) parts(n, count, faults, each float64, h Host) (p parts, hidden float64) {
+	p = parts{1, count / h.Operations, 0, 0, faults * h.Fault}
+	if m.Memory != nil {
+		var ordered float64
+		p[2], ordered = h.stall(m.Memory, n)
+		hidden = min(ordered, each*p[1])
+		p[3] = ordered - hidden + beside*hidden
+		p[4] = m.Memory.touched(n) / max(h.Page, Line) * h.Fault
+	}
+	return p, hidden
+}
+
+// off is how exactly the mean of the runs at a size is known, in seconds.
+func (r Run) off() float64 {
+	return math.Hypot(clockOff, math.Hypot(paceOff, r.Noise/math.Sqrt(float64(max(r.Runs, 1))))*r.CPU)
 }
 
 // pace fits the factors to the CPU times that were measured, each weighted by how
@@ -132,7 +177,7 @@ func (m *Model) pace() Pace {
 	if m.Counter == CounterTime { // everything is in the count
 		return Pace{Each: 1, Error: m.Work.Best().Error}
 	}
-	prior := [4]struct{ mean, off float64 }{{0, anyStart}, {1, anyEach}, {wait, waitOff}, {touch, touchOff}}
+	prior := [nParts]struct{ mean, off float64 }{{0, anyStart}, {1, anyEach}, {random, randomOff}, {inOrder, inOrderOff}, {touch, touchOff}}
 	rows := len(m.Runs) + len(prior)
 	a, b := make([][]float64, len(prior)), make([]float64, rows)
 	for j := range a {
@@ -140,24 +185,31 @@ func (m *Model) pace() Pace {
 		a[j][len(m.Runs)+j] = 1 / prior[j].off
 		b[len(m.Runs)+j] = prior[j].mean / prior[j].off
 	}
-	for i, r := range m.Runs {
-		off := math.Hypot(clockOff, (paceOff+r.Noise/2)*r.CPU)
-		for j, v := range m.parts(r.Size, r.Count, r.Faults, m.Host) {
-			a[j][i] = v / off
+	// How much memory is hidden behind computing depends on what computing costs:
+	// step by step, each half of the way.
+	var x []float64
+	each := 0.0
+	for range 30 {
+		for i, r := range m.Runs {
+			p, _ := m.parts(r.Size, r.Count, r.Faults, each, m.Host)
+			for j, v := range p {
+				a[j][i] = v / r.off()
+			}
+			b[i] = r.CPU / r.off()
 		}
-		b[i] = r.CPU / off
+		x = nonNegative(a, b)
+		each = (each + x[1]) / 2
 	}
-	x := nonNegative(a, b)
-	p := Pace{Start: x[0], Each: x[1], Wait: x[2], Touch: x[3]}
+	p := Pace{Start: x[0], Each: x[1], Random: x[2], InOrder: x[3], Touch: x[4]}
 	chi := 0.0
 	for _, r := range m.Runs {
 		t := 0.0
-		for j, v := range m.parts(r.Size, r.Count, r.Faults, m.Host) {
+		q, _ := m.parts(r.Size, r.Count, r.Faults, p.Each, m.Host)
+		for j, v := range q {
 			t += x[j] * v
 		}
 		p.Error += (t/r.CPU - 1) * (t/r.CPU - 1) / float64(len(m.Runs))
-		off := math.Hypot(clockOff, (paceOff+r.Noise/2)*r.CPU)
-		chi += (t - r.CPU) * (t - r.CPU) / (off * off)
+		chi += sq((t - r.CPU) / r.off())
 	}
 	p.Error = math.Sqrt(p.Error)
 	// Where the runs disagree more than their own noise explains, so do the factors.
@@ -167,29 +219,29 @@ func (m *Model) pace() Pace {
 
 // covariance is scale · (aᵀa)⁻¹, by Gauss and Jordan; the expectations among the
 // rows see to it that it exists.
-func covariance(a [][]float64, scale float64) (v [4][4]float64) {
-	var s [4][8]float64
-	for i := range 4 {
-		for j := range 4 {
+func covariance(a [][]float64, scale float64) (v [nParts][nParts]float64) {
+	var s [nParts][2 * nParts]float64
+	for i := range nParts {
+		for j := range nParts {
 			s[i][j] = dot(a[i], a[j])
 		}
-		s[i][4+i] = scale
+		s[i][nParts+i] = scale
 	}
-	for i := range 4 {
+	for i := range nParts {
 		d := s[i][i]
-		for j := range 8 {
+		for j := range s[i] {
 			s[i][j] /= d
 		}
-		for k := range 4 {
+		for k := range nParts {
 			if f := s[k][i]; k != i {
-				for j := range 8 {
+				for j := range s[k] {
 					s[k][j] -= f * s[i][j]
 				}
 			}
 		}
 	}
-	for i := range 4 {
-		copy(v[i][:], s[i][4:])
+	for i := range nParts {
+		copy(v[i][:], s[i][nParts:])
 	}
 	return v
 }
@@ -209,30 +261,47 @@ func (m *Model) Predict(n float64, on *Host) (Prediction, error) {
 	if !(n > 0) || math.IsInf(n, 0) {
 		return Prediction{}, fmt.Errorf("a size must be above 0")
 	}
-	h, other := m.Host, 0.0
+	h, other, spread := m.Host, 0.0, m.Spread
 	if on != nil {
-		h, other = *on, elsewhere
+		h, other, spread = *on, elsewhere, math.Hypot(on.Spread, paceOff)
 	}
 	count, faults := m.Work.At(n), m.Faults.At(n)
-	parts := m.parts(n, count.Value, faults.Value, h)
-	factors := [4]float64{m.Pace.Start, m.Pace.Each, m.Pace.Wait, m.Pace.Touch}
+	quantities, hidden := m.parts(n, count.Value, faults.Value, m.Pace.Each, h)
+	factors := m.Pace.factors()
 	t, variance := 0.0, 0.0
-	for i, v := range parts {
+	for i, v := range quantities {
 		t += v * factors[i]
-		for j, w := range parts {
+		for j, w := range quantities {
 			variance += v * w * m.Pace.Variance[i][j]
 		}
 	}
 	if math.IsInf(t, 0) || math.IsNaN(t) || t <= 0 {
 		return Prediction{}, fmt.Errorf("the model gives no time for size %g", n)
 	}
-	p := Prediction{Count: count, Waiting: parts[2] * factors[2], Touching: parts[3] * factors[3]}
-	// The errors of pace, formula and host are independent of each other.
-	work := parts[1] * factors[1] / t
-	shared := math.Sqrt(variance) / t * ninety
-	up := math.Sqrt(shared*shared + sq(work*(count.High/count.Value-1)) + sq(ninety*math.Hypot(paceOff, other)))
-	down := math.Sqrt(shared*shared + sq(work*(1-count.Low/count.Value)) + sq(ninety*math.Hypot(paceOff, other)))
-	p.Seconds = Band{Value: t, Low: t / (1 + down), High: t * (1 + up)}
+	p := Prediction{Count: count, Waiting: quantities[2]*factors[2] + quantities[3]*factors[3], Touching: quantities[4] * factors[4]}
+	// The errors of pace, formula, memory and host are independent of each other,
+	// and factors of the time.
+	common := max(0, variance)/(t*t) + sq(besideOff*hidden*factors[3]/t) + spread*spread + other*other
+	shares := []struct {
+		of   float64
+		band Band
+	}{{quantities[1] * factors[1] / t, count}}
+	if m.Memory != nil {
+		common += sq((p.Waiting + p.Touching) / t * m.Memory.Foretold * m.Work.stretch(n))
+	} else {
+		shares = append(shares, struct {
+			of   float64
+			band Band
+		}{p.Touching / t, faults})
+	}
+	up, down := common*ninety*ninety, common*ninety*ninety
+	for _, s := range shares {
+		if s.of > 0 {
+			up += sq(s.of * math.Log(s.band.High/s.band.Value))
+			down += sq(s.of * math.Log(s.band.Value/s.band.Low))
+		}
+	}
+	p.Seconds = Band{Value: t, Low: t * math.Exp(-math.Sqrt(down)), High: t * math.Exp(math.Sqrt(up))}
 	if m.Memory != nil {
 		for _, l := range h.Levels[:max(len(h.Levels)-1, 0)] {
 			all, _ := m.Memory.Misses(n, l.Bytes)

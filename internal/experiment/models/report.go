@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/outfile"
@@ -58,24 +59,41 @@ func (r *Results) text() string {
 
 Written by ` + "`godwit experiment models`" + `: a measurement of one machine, not a constant of nature.
 
-Each of the example programs (examples/apps) was fitted at small sizes, as ` + "`godwit model fit`" + ` does it, and then run at two, five and ten
-times the largest of them. What was measured is the median CPU time of three runs or more; noise is how far the least of them was below it.
-The interval is the one that nine of ten runs should fall into.
+Each program was fitted at small sizes, as ` + "`godwit model fit`" + ` does it, and then run at two, five and ten times the largest of them, three times
+or more. Measured is the mean CPU time of these runs, spread their standard deviation. The interval is the one that nine of ten runs should fall
+into. Two kinds of programs: the examples (examples/apps), at which models were looked at while they were made, and those in examples/apps/heldout,
+which serve for nothing but this table.
 
+| programs | times the largest fitted size | mean error | intervals that hold the mean | runs in the interval |
+| --- | ---: | ---: | ---: | ---: |
 `)
-	for _, f := range factors {
-		mean, hold, all := r.At(f)
-		fmt.Fprintf(&b, "- at %g times the largest fitted size: mean error %.1f %%, %d of %d intervals hold\n", f, 100*mean, hold, all)
+	for _, kind := range []struct {
+		name    string
+		heldOut bool
+	}{{"examples", false}, {"held out", true}} {
+		for _, f := range append(slices.Clone(factors), 0) {
+			s, at := r.At(f, kind.heldOut), fmt.Sprintf("%g", f)
+			if f == 0 {
+				at = "all"
+			}
+			if s.All > 0 {
+				fmt.Fprintf(&b, "| %s | %s | %.1f %% | %d of %d | %.0f %% |\n", kind.name, at, 100*s.Error, s.Hold, s.All, 100*float64(s.Runs)/float64(s.Seen))
+			}
+		}
 	}
 	b.WriteString("\n![predicted against measured CPU time](models/predicted.svg)\n\n")
-	b.WriteString("| program | fitted at | size | predicted | interval | of it memory | measured | noise | error |\n| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | ---: |\n")
+	b.WriteString("| program | fitted at | size | predicted | interval | of it memory | measured | spread | error |\n| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | ---: |\n")
 	for _, c := range r.Cases {
+		title := c.Name
+		if c.HeldOut {
+			title += " (held out)"
+		}
 		var sizes []string
 		for _, run := range c.Model.Runs {
 			sizes = append(sizes, fmt.Sprintf("%g", run.Size))
 		}
 		for i, k := range c.Checked {
-			name, at := c.Name, strings.Join(sizes, ", ")
+			name, at := title, strings.Join(sizes, ", ")
 			if i > 0 {
 				name, at = "", ""
 			}
@@ -93,22 +111,22 @@ The interval is the one that nine of ten runs should fall into.
 		fmt.Fprintf(&b, "| %s | %s | %s | %.2f %% | %.1f %% |\n", c.Name, c.Model.Counter, best, 100*best.Error, 100*c.Model.Pace.Error)
 	}
 	h := r.Cases[0].Model.Host
-	fmt.Fprintf(&b, "\n## The host\n\n%.2f G operations/s, %.2f GFlop/s, first touch of a page %.2f µs.\n\n| level | size | random line | line in order |\n| --- | ---: | ---: | ---: |\n",
-		h.Operations/1e9, h.Flops/1e9, 1e6*h.Fault)
-	for i, l := range h.Levels {
-		name, size := fmt.Sprintf("cache %d", i+1), fmt.Sprintf("%.0f KiB", l.Bytes/1024)
+	fmt.Fprintf(&b, "\n## The host\n\n%.2f G operations/s, %.2f GFlop/s, first touch of a page %.2f µs. The same work takes longer or shorter by %.0f %% from one time to the next.\n\n| comes back within | random line | line in order |\n| ---: | ---: | ---: |\n",
+		h.Operations/1e9, h.Flops/1e9, 1e6*h.Fault, 100*h.Spread)
+	for _, l := range h.Levels {
+		size := fmt.Sprintf("%.0f KiB", l.Bytes/1024)
 		if l.Bytes == 0 {
-			name, size = "memory", ""
+			size = "more"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %.1f ns | %.2f ns |\n", name, size, 1e9*l.Latency, 1e9*l.InOrder)
+		fmt.Fprintf(&b, "| %s | %.1f ns | %.2f ns |\n", size, 1e9*l.Latency, 1e9*l.InOrder)
 	}
 	b.WriteString(`
 ## What the models rest on, and where they end
 
 Instructions are counted exactly, so the formulas are good to a fraction of a per cent where the program's loops are what they seem. What an
-instruction costs is learnt from CPU times of a few milliseconds, which other load on the machine disturbs; what a miss costs is measured on the
-host, but how much of it the processor hides is not seen at sizes that fit into its caches: half of it is assumed, give or take a quarter, and the
-interval says so.
+instruction costs is learnt from CPU times of a few milliseconds, on a machine that may be half as fast a moment later: the spread of the runs
+says so, and is part of the interval. What a line costs is measured on the host for every distance at which it comes back; how much of that the
+processor hides is hardly seen at sizes that fit into its caches. There it is what is known of processors in general, and the interval is wide.
 `)
 	return b.String()
 }

@@ -1,0 +1,63 @@
+package models
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/perfmodel"
+)
+
+// seen is a case with one right and two wrong predictions.
+func seen(name string, heldOut bool) Case {
+	curve := perfmodel.Curve{From: 1, To: 2, Formulas: []perfmodel.Formula{{Terms: []perfmodel.Term{{Power: 1}}, Factors: []float64{1}, Weight: 1}}}
+	c := Case{Name: name, HeldOut: heldOut, Model: &perfmodel.Model{Counter: perfmodel.CounterTime, Work: curve, Faults: curve,
+		Host: perfmodel.Host{Operations: 1, Speed: 1}}}
+	for i, f := range factors {
+		c.Checked = append(c.Checked, Check{Factor: f, Size: f, Predicted: perfmodel.Band{Value: 1, Low: 0.8, High: 1.2}, Measured: 1 + 0.5*float64(i), Runs: []float64{1, 2}})
+	}
+	return c
+}
+
+func TestProgramsThatWereHeldOutAreToldApart(t *testing.T) {
+	r := new(Results)
+	r.put(seen("gauss", true))
+	r.put(seen("sort", false))
+	r.put(seen("matmul", false))
+	r.put(seen("sort", false)) // once more: in the place of the first
+	if len(r.Cases) != 3 || r.Cases[0].Name != "matmul" || r.Cases[2].Name != "gauss" {
+		t.Fatalf("%+v", r.Cases)
+	}
+	if s := r.At(2, false); s != (Summary{Error: 0, Hold: 2, All: 2, Runs: 2, Seen: 4}) {
+		t.Errorf("%+v", s)
+	}
+	if s := r.At(0, true); s.Hold != 1 || s.All != 3 || s.Error < 0.27 || s.Error > 0.28 { // a third and a half off
+		t.Errorf("%+v", s)
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Decode(text)
+	if err != nil || again.At(0, true) != r.At(0, true) {
+		t.Errorf("%+v %v", again, err)
+	}
+	path, err := again.Write(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(report), "| held out | all | 27.8 % | 1 of 3 | 50 % |") {
+		t.Errorf("%s %v", report, err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"cases":[{"name":"x"}]}`))
+	f.Fuzz(func(_ *testing.T, text []byte) {
+		if r, err := Decode(text); err == nil && len(r.Cases) > 0 {
+			_ = r.text()
+		}
+	})
+}
