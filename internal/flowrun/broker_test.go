@@ -161,7 +161,7 @@ func (b *fakeBroker) watch(w http.ResponseWriter, r *http.Request) {
 	j.broke = true
 	b.mu.Unlock()
 	b.answer(w, api.Live{Job: running})
-	w.(http.Flusher).Flush()
+	_ = http.NewResponseController(w).Flush()
 	if breaks {
 		return
 	}
