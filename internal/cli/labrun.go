@@ -147,6 +147,6 @@ func (a *app) stageBroker(ctx context.Context, l *lab.Lab, s *lab.Scenario) ([]s
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, err
 	}
-	_, err = a.labBroker(ctx, l, user, state)
+	_, err = a.labBroker(ctx, l, user, state, s.Budget)
 	return env, err
 }

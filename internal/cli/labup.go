@@ -103,7 +103,7 @@ func (a *app) labUp(ctx context.Context, f *labUpFlags, file string) error {
 		a.say(fmt.Sprintf("lab %s is up; godwit lab down %s ends it", l.Name, l.Name))
 		return nil
 	}
-	socket, err := a.labBroker(ctx, l, user, state)
+	socket, err := a.labBroker(ctx, l, user, state, "")
 	if err != nil {
 		return errors.Join(err, lab.Down(context.WithoutCancel(ctx), l.Name))
 	}
@@ -165,10 +165,14 @@ func noOtherBroker(ctx context.Context, state string) error {
 }
 
 // labSettings is the broker's settings file for a lab.
-func labSettings(l *lab.Lab, user string) ([]byte, error) {
+func labSettings(l *lab.Lab, user, budget string) ([]byte, error) {
 	var file struct {
 		Clusters []lab.Settings `yaml:"clusters"`
+		Weather  struct {
+			Budget string `yaml:"budget,omitempty"`
+		} `yaml:"weather,omitempty"`
 	}
+	file.Weather.Budget = budget
 	for _, c := range l.Clusters {
 		file.Clusters = append(file.Clusters, l.Settings(c, user)...)
 	}
@@ -180,8 +184,8 @@ func labSettings(l *lab.Lab, user string) ([]byte, error) {
 
 // labBroker starts the broker of a state folder on the lab's head, that of one user
 // or of all, and returns when it answers on its socket.
-func (a *app) labBroker(ctx context.Context, l *lab.Lab, user, state string) (string, error) {
-	settings, err := labSettings(l, user)
+func (a *app) labBroker(ctx context.Context, l *lab.Lab, user, state, budget string) (string, error) {
+	settings, err := labSettings(l, user, budget)
 	if err != nil {
 		return "", err
 	}

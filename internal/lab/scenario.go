@@ -18,6 +18,7 @@ type Scenario struct {
 	Plan   *Plan
 	Before [][]string // verbs that are done before the broker starts
 	Broker bool       // a broker is to run on the lab's head
+	Budget string     // what its probes may use of each link; "": what is usual
 	Steps  []Step
 }
 
@@ -62,6 +63,7 @@ func ReadScenario(name string, data []byte) (*Scenario, error) {
 	found := top.Mapping(
 		yamlfile.Key("plan", func(v yamlfile.Value) { s.Plan = readScenarioPlan(v) }),
 		yamlfile.Set("broker", &s.Broker, yamlfile.Value.Bool),
+		yamlfile.Set("budget", &s.Budget, func(v yamlfile.Value) string { return v.Text("a part of each link, such as 5%") }),
 		yamlfile.Later("before", &before),
 		yamlfile.Later("steps", &steps),
 	)

@@ -130,7 +130,7 @@ the program will take. Four hosts of a lab, each with 0.3 of a processor; betwee
 %g Mbit/s, of which others leave all, a half, a third, … at most up to a tenth: drawn for each state how busy
 the network is, then for each pair; %d states, the same for all programs. Each program is captured once,
 where nobody else uses the network; then, in every state, its skeleton runs (%.0f %% of the program's time
-was asked for) and after it the program. All states are gone through %d times, so that the runs of a state are far apart,
+was asked for) twice, as hosts remember how the network was, and after it the program. All states are gone through %d times, so that the runs of a state are far apart,
 and the shortest run of each counts: whoever else uses the machine only makes a run longer. How much longer the longest
 was is in the table.
 
