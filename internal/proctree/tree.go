@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/cgroup"
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"golang.org/x/sys/unix"
 )
 
@@ -219,10 +220,10 @@ func (t *Tree) empty() bool {
 			t.doubt = time.Time{}
 			return true
 		case t.doubt.IsZero():
-			t.doubt = time.Now()
+			t.doubt = clock.Real()()
 			return false
 		default:
-			return time.Since(t.doubt) > leaveFor
+			return clock.Real().Since(t.doubt) > leaveFor
 		}
 	}
 	return false
