@@ -90,7 +90,7 @@ func wavering(r *rand.Rand, hold int) Load {
 	return recorded(r, use, hold)
 }
 
-// Competing: other programs come and go at random, all get the same part of
+// Competing is a load of other programs that come and go at random; all get the same part of
 // one CPU. In a run of n samples come 1.2 of them in the mean, to stay for 0.7
 // runs: the share changes about twice a run.
 func Competing(r *rand.Rand, n float64) Load {
