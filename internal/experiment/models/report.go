@@ -62,7 +62,9 @@ Written by ` + "`godwit experiment models`" + `: a measurement of one machine, n
 Each program was fitted at small sizes, as ` + "`godwit model fit`" + ` does it, and then run at two, five and ten times the largest of them, three times
 or more. Measured is the mean CPU time of these runs, spread their standard deviation. The interval is the one that nine of ten runs should fall
 into. Two kinds of programs: the examples (examples/apps), at which models were looked at while they were made, and those in examples/apps/heldout,
-which serve for nothing but this table.
+which serve for nothing but this table. Twice something was changed because of what the examples showed: memory that is read in order is taken to
+overlap with computing (matmul and fft were predicted far too high), and matmul and fft are fitted at larger sizes (their largest took less than
+10 ms). Programs may have been measured on different days and with different budgets.
 
 | programs | times the largest fitted size | mean error | intervals that hold the mean | runs in the interval |
 | --- | ---: | ---: | ---: | ---: |
