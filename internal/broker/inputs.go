@@ -178,6 +178,9 @@ func (b *Broker) measuredRate(rows []history.Transfer, from, to string) (float64
 // directRate is that between two sites: if nothing is known of it, that of the
 // slower of their ways to the broker.
 func (b *Broker) directRate(rows []history.Transfer, from, to string) float64 {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r history.Transfer) bool {
+		return !tellsOfTheWay(r.Sent, time.Duration(r.Seconds*float64(time.Second)))
+	})
 	if r, ok := b.measuredRate(rows, from, to); ok {
 		return r
 	}

@@ -176,14 +176,20 @@ func (b *Broker) watchWeather(ctx context.Context) {
 
 func (b *Broker) closeWeather() { _ = b.weather.sensor.Close() }
 
-// sawTransfer takes in what a transfer achieved: a short one tells of nothing but
-// delays.
+// tellsOfTheWay says whether a transfer was large, or took long enough, to tell how
+// fast the way is: a short one tells of nothing but delays, and to find each other
+// takes two sites a second or two.
+func tellsOfTheWay(bytes int64, took time.Duration) bool {
+	const large, least, long = 16 << 20, 1 << 20, 10 * time.Second
+	return bytes >= large && took > 0 || bytes >= least && took >= long
+}
+
+// sawTransfer takes in what a transfer achieved.
 func (b *Broker) sawTransfer(from, to string, bytes int64, took time.Duration) {
-	const leastBytes, leastTime = 1 << 20, 50 * time.Millisecond
 	w := &b.weather
 	a, known := w.proxy[from]
 	z, alsoKnown := w.proxy[to]
-	if known && alsoKnown && a != z && bytes >= leastBytes && took >= leastTime {
+	if known && alsoKnown && a != z && tellsOfTheWay(bytes, took) {
 		mbps := float64(bytes) * 8 / 1e6 / took.Seconds()
 		w.book.Add(weather.Key{What: measured.Mbps, From: a, To: z}, b.now(), mbps)
 		if w.watch != nil {

@@ -71,11 +71,11 @@ func TestTransfersAreExpectedToBeAsFastAsTheWayIs(t *testing.T) {
 
 func TestWhatTransfersAchieveIsNoted(t *testing.T) {
 	b, here := underTheSky(t, Weather{})
-	b.opt.Moved("leeds", "", 10_000_000, time.Second)
-	b.opt.Moved("", "leeds-long", 100, time.Second)             // too little to tell
-	b.opt.Moved("", "near", 10_000_000, time.Second)            // it did not go anywhere
-	b.opt.Moved("nowhere", "leeds", 10_000_000, time.Second)    // nobody knows where that is
-	b.opt.Moved("", "leeds", 10_000_000, 10*time.Millisecond/2) // too short to tell
+	b.opt.Moved("leeds", "", 20_000_000, 2*time.Second)
+	b.opt.Moved("", "leeds-long", 100, time.Second)            // too little to tell
+	b.opt.Moved("", "near", 20_000_000, 2*time.Second)         // it did not go anywhere
+	b.opt.Moved("nowhere", "leeds", 20_000_000, 2*time.Second) // nobody knows where that is
+	b.opt.Moved("", "leeds", 3_000_000, 2*time.Second)         // most of that may have been to find each other
 	list := b.weather.book.Take()
 	if len(list) != 1 || list[0].From != "leeds1" || list[0].To != here || math.Abs(list[0].Value-80) > 1e-9 {
 		t.Errorf("%+v", list)
@@ -84,10 +84,10 @@ func TestWhatTransfersAchieveIsNoted(t *testing.T) {
 
 func TestWhatCheckpointsAchieveOnTheirWayIsNoted(t *testing.T) {
 	b, here := underTheSky(t, Weather{})
-	b.sawSaved("leeds", &wire.Saved{Bytes: 50_000_000, Moved: 10_000_000, Took: 5 * time.Second, Sending: time.Second})
-	b.sawSaved("leeds", &wire.Saved{Bytes: 50_000_000, Moved: 10_000_000, Took: 5 * time.Second}) // it was interrupted
-	b.sawSaved("leeds", &wire.Saved{Bytes: 50_000_000, Sending: time.Second})                     // nothing was new
-	b.sawSaved("near", &wire.Saved{Bytes: 50_000_000, Moved: 10_000_000, Sending: time.Second})   // it went nowhere
+	b.sawSaved("leeds", &wire.Saved{Bytes: 50_000_000, Moved: 20_000_000, Took: 5 * time.Second, Sending: 2 * time.Second})
+	b.sawSaved("leeds", &wire.Saved{Bytes: 50_000_000, Moved: 20_000_000, Took: 5 * time.Second})   // it was interrupted
+	b.sawSaved("leeds", &wire.Saved{Bytes: 50_000_000, Sending: 2 * time.Second})                   // nothing was new
+	b.sawSaved("near", &wire.Saved{Bytes: 50_000_000, Moved: 20_000_000, Sending: 2 * time.Second}) // it went nowhere
 	list := b.weather.book.Take()
 	if len(list) != 1 || list[0].From != "leeds1" || list[0].To != here || math.Abs(list[0].Value-80) > 1e-9 {
 		t.Errorf("%+v", list)
@@ -99,7 +99,7 @@ func TestNothingIsMeasuredWhereThatIsNotWanted(t *testing.T) {
 	if b.weather.watch != nil || b.Weather(0).Watching != 0 {
 		t.Error("it is")
 	}
-	if b.opt.Moved("", "leeds", 10_000_000, time.Second); len(b.weather.book.Take()) != 1 {
+	if b.opt.Moved("", "leeds", 20_000_000, 2*time.Second); len(b.weather.book.Take()) != 1 {
 		t.Error("what a transfer achieved is not noted")
 	}
 	b.weather = forecasts{}
