@@ -45,6 +45,7 @@ struct handle {
 struct peer {
     int64_t bytes, messages;
     int64_t collective; /* bytes, of operations that say how much goes to whom */
+    int64_t fetched, fetches; /* what it says to us without its knowing: bytes, times */
 };
 
 struct collective {
@@ -79,6 +80,8 @@ static struct collective *collectives;
 static int collective_count;
 static struct request *requests;
 static int request_count;
+static struct found { MPI_Message message; int from, tag; MPI_Comm comm; } *found; /* by asking, not received yet */
+static int found_count;
 static uint8_t *taken; /* slots */
 static int slot_room;
 static int64_t odd;    /* calls that a skeleton will lack */
@@ -320,10 +323,10 @@ static int in_world(int group, int peer)
 
 int64_t length_of(int count, MPI_Datatype type)
 {
-    int size = 0;
+    MPI_Count size = 0; /* that of a type may be more than an int holds */
     if (count > 0)
-        PMPI_Type_size(type, &size);
-    return count > 0 && size > 0 ? (int64_t)count * size : 0;
+        PMPI_Type_size_x(type, &size);
+    return count > 0 && size > 0 ? (int64_t)count * (int64_t)size : 0;
 }
 
 int comm_size(MPI_Comm comm)
@@ -340,13 +343,29 @@ int comm_rank(MPI_Comm comm)
     return n;
 }
 
+static void count_size(int64_t bytes)
+{
+    sizes[bytes > 0 ? 63 - __builtin_clzll((uint64_t)bytes) : 0]++;
+}
+
 static void count_message(int peer, int64_t bytes)
 {
     if (peer < 0)
         return;
     peers[peer].bytes += bytes;
     peers[peer].messages++;
-    sizes[bytes > 0 ? 63 - __builtin_clzll((uint64_t)bytes) : 0]++;
+    count_size(bytes);
+}
+
+/* count_fetched: what this rank takes from another, which does not know of it, and so
+ * cannot count it. */
+static void count_fetched(int peer, int64_t bytes)
+{
+    if (peer < 0)
+        return;
+    peers[peer].fetched += bytes;
+    peers[peer].fetches++;
+    count_size(bytes);
 }
 
 static unsigned hint_of(const struct call *c)
@@ -396,6 +415,35 @@ void note_send(struct span *s, int kind, int count, MPI_Datatype type, int peer,
 void note_recv(struct span *s, int kind, int peer, int tag, MPI_Comm comm, MPI_Request *begun)
 {
     message(s, call_of(s, kind, 0, peer, tag, comm), begun);
+}
+
+/* A message that was found by asking for it is received later by a handle of its own. To
+ * the sequence that is a receive of what was asked for: it has no place for the asking. */
+void note_found(struct span *s, MPI_Message message, int from, int tag, MPI_Comm comm)
+{
+    if (s->counts && message != MPI_MESSAGE_NULL) {
+        acquire();
+        if (more(&found, found_count, sizeof *found))
+            found[found_count++] = (struct found){message, from, tag, comm};
+        release();
+    }
+    note_nothing(s);
+}
+
+void note_found_recv(struct span *s, int kind, MPI_Message message, MPI_Request *begun)
+{
+    struct found f = {message, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD};
+    if (s->counts) {
+        acquire();
+        for (int i = 0; i < found_count; i++)
+            if (found[i].message == message) {
+                f = found[i];
+                found[i] = found[--found_count];
+                break;
+            }
+        release();
+    }
+    note_recv(s, kind, f.from, f.tag, f.comm, begun);
 }
 
 void note_sendrecv(struct span *s, int count, MPI_Datatype type, int to, int tag, int from, int tag2, MPI_Comm comm)
@@ -501,14 +549,12 @@ void note_nothing(struct span *s)
     closed(KINDS);
 }
 
-void note_odd(struct span *s, int count, MPI_Datatype type, int target, MPI_Win win)
+void note_onesided(struct span *s, int64_t there, int64_t back, int target, MPI_Win win)
 {
     struct cost cost;
     MPI_Group of, all;
     int world = NOBODY;
-    int64_t bytes = 0;
     if (s->counts) {
-        bytes = length_of(count, type);
         PMPI_Win_get_group(win, &of);
         PMPI_Comm_group(MPI_COMM_WORLD, &all);
         PMPI_Group_translate_ranks(of, 1, &target, all, &world);
@@ -518,7 +564,10 @@ void note_odd(struct span *s, int count, MPI_Datatype type, int target, MPI_Win 
     if (!opened(s, &cost))
         return;
     odd++;
-    count_message(world < ranks ? world : NOBODY, bytes);
+    if (there > 0)
+        count_message(world < ranks ? world : NOBODY, there);
+    if (back > 0)
+        count_fetched(world < ranks ? world : NOBODY, back);
     closed(KINDS);
 }
 
@@ -562,18 +611,18 @@ void note_collective(struct span *s, int kind, MPI_Comm comm, int root, int64_t 
     closed(hint_of(&c));
 }
 
-void note_comm_freed(struct span *s, MPI_Comm comm)
+/* forget_comm is called before a communicator is freed: MPI gives its handle to the next
+ * one, which has other members. */
+void forget_comm(MPI_Comm comm)
 {
-    struct cost cost;
-    if (!opened(s, &cost))
-        return;
+    acquire();
     for (int i = 0; i < handle_count; i++)
         if (handles[i].comm == comm) {
             memmove(&handles[i], &handles[i + 1], (size_t)(--handle_count - i) * sizeof *handles);
             handle_last = 0;
             break;
         }
-    closed(KINDS);
+    release();
 }
 
 static void write_record(FILE *f, const char *how)
@@ -591,6 +640,9 @@ static void write_record(FILE *f, const char *how)
     for (int i = 0; i < ranks; i++)
         if (peers[i].messages || peers[i].collective)
             fprintf(f, "peer %d %lld %lld %lld\n", i, (long long)peers[i].bytes, (long long)peers[i].messages, (long long)peers[i].collective);
+    for (int i = 0; i < ranks; i++)
+        if (peers[i].fetches)
+            fprintf(f, "fetched %d %lld %lld\n", i, (long long)peers[i].fetched, (long long)peers[i].fetches);
     for (int i = 0; i < 64; i++)
         if (sizes[i])
             fprintf(f, "size %d %lld\n", i, (long long)sizes[i]);

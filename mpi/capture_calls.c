@@ -97,22 +97,21 @@ SHOWN int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype type, int to, 
     return r;
 }
 
-/* A message that was found by asking for it is received from anybody: the sequence has
- * no place for the asking. */
 SHOWN int MPI_Mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)
 {
-    MPI_Status own, *seen = status == MPI_STATUS_IGNORE ? &own : status;
     struct span s = enter();
-    int r = PMPI_Mrecv(buf, count, type, message, seen);
-    note_recv(&s, RECV, MPI_ANY_SOURCE, seen->MPI_TAG, MPI_COMM_WORLD, NULL);
+    MPI_Message was = *message;
+    int r = PMPI_Mrecv(buf, count, type, message, status);
+    note_found_recv(&s, RECV, was, NULL);
     return r;
 }
 
 SHOWN int MPI_Imrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *q)
 {
     struct span s = enter();
+    MPI_Message was = *message;
     int r = PMPI_Imrecv(buf, count, type, message, q);
-    note_recv(&s, IRECV, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, q);
+    note_found_recv(&s, IRECV, was, q);
     return r;
 }
 
@@ -129,6 +128,27 @@ SHOWN int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *st
     struct span s = enter();
     int r = PMPI_Iprobe(from, tag, comm, flag, status);
     note_nothing(&s);
+    return r;
+}
+
+SHOWN int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+{
+    MPI_Status own, *seen = status == MPI_STATUS_IGNORE ? &own : status;
+    struct span s = enter();
+    int r = PMPI_Mprobe(from, tag, comm, message, seen);
+    note_found(&s, *message, from, seen->MPI_TAG, comm);
+    return r;
+}
+
+SHOWN int MPI_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status)
+{
+    MPI_Status own, *seen = status == MPI_STATUS_IGNORE ? &own : status;
+    struct span s = enter();
+    int r = PMPI_Improbe(from, tag, comm, flag, message, seen);
+    if (*flag)
+        note_found(&s, *message, from, seen->MPI_TAG, comm);
+    else
+        note_nothing(&s);
     return r;
 }
 
@@ -297,34 +317,76 @@ SHOWN int MPI_Testsome(int n, MPI_Request q[], int *many, int which[], MPI_Statu
 SHOWN int MPI_Comm_free(MPI_Comm *comm)
 {
     struct span s = enter();
-    MPI_Comm was = *comm;
+    forget_comm(*comm);
     int r = PMPI_Comm_free(comm);
-    note_comm_freed(&s, was);
+    note_nothing(&s);
     return r;
 }
 
-/* One-sided: what is said to whom is counted; a skeleton does without. */
-
-SHOWN int MPI_Put(const void *buf, int count, MPI_Datatype type, int to, MPI_Aint at, int count2, MPI_Datatype type2, MPI_Win win)
+SHOWN int MPI_Comm_disconnect(MPI_Comm *comm)
 {
     struct span s = enter();
-    int r = PMPI_Put(buf, count, type, to, at, count2, type2, win);
-    note_odd(&s, count, type, to, win);
+    forget_comm(*comm);
+    int r = PMPI_Comm_disconnect(comm);
+    note_nothing(&s);
     return r;
 }
 
-SHOWN int MPI_Get(void *buf, int count, MPI_Datatype type, int to, MPI_Aint at, int count2, MPI_Datatype type2, MPI_Win win)
-{
-    struct span s = enter();
-    int r = PMPI_Get(buf, count, type, to, at, count2, type2, win);
-    note_odd(&s, 0, type, to, win); /* it comes the other way */
-    return r;
-}
+/* One-sided: what goes to whom is counted, each way; a skeleton does without. Those with
+ * an R return a request, for which nobody waits in a skeleton either. */
 
-SHOWN int MPI_Accumulate(const void *buf, int count, MPI_Datatype type, int to, MPI_Aint at, int count2, MPI_Datatype type2, MPI_Op op, MPI_Win win)
-{
-    struct span s = enter();
-    int r = PMPI_Accumulate(buf, count, type, to, at, count2, type2, op, win);
-    note_odd(&s, count, type, to, win);
-    return r;
-}
+#define TARGET int to, MPI_Aint at, int count2, MPI_Datatype type2
+#define ONE_SIDED(name, params, args, win, there, back) \
+    SHOWN int MPI_##name(UNWRAP params) \
+    { \
+        struct span s = enter(); \
+        int r = PMPI_##name(UNWRAP args); \
+        note_onesided(&s, s.counts ? (there) : 0, s.counts ? (back) : 0, to, win); \
+        return r; \
+    }
+#define UNWRAP(...) __VA_ARGS__
+
+/* Waiting for them is no computing. */
+#define PASSES(name, params, args) \
+    SHOWN int MPI_##name(UNWRAP params) \
+    { \
+        struct span s = enter(); \
+        int r = PMPI_##name(UNWRAP args); \
+        note_nothing(&s); \
+        return r; \
+    }
+PASSES(Win_fence, (int how, MPI_Win win), (how, win))
+PASSES(Win_lock, (int kind, int to, int how, MPI_Win win), (kind, to, how, win))
+PASSES(Win_unlock, (int to, MPI_Win win), (to, win))
+PASSES(Win_lock_all, (int how, MPI_Win win), (how, win))
+PASSES(Win_unlock_all, (MPI_Win win), (win))
+PASSES(Win_flush, (int to, MPI_Win win), (to, win))
+PASSES(Win_flush_all, (MPI_Win win), (win))
+PASSES(Win_flush_local, (int to, MPI_Win win), (to, win))
+PASSES(Win_flush_local_all, (MPI_Win win), (win))
+PASSES(Win_start, (MPI_Group group, int how, MPI_Win win), (group, how, win))
+PASSES(Win_complete, (MPI_Win win), (win))
+PASSES(Win_post, (MPI_Group group, int how, MPI_Win win), (group, how, win))
+PASSES(Win_wait, (MPI_Win win), (win))
+
+#define ORIGIN const void *buf, int count, MPI_Datatype type
+ONE_SIDED(Put, (ORIGIN, TARGET, MPI_Win win), (buf, count, type, to, at, count2, type2, win), win, length_of(count, type), 0)
+ONE_SIDED(Rput, (ORIGIN, TARGET, MPI_Win win, MPI_Request *q), (buf, count, type, to, at, count2, type2, win, q), win, length_of(count, type), 0)
+ONE_SIDED(Accumulate, (ORIGIN, TARGET, MPI_Op op, MPI_Win win), (buf, count, type, to, at, count2, type2, op, win), win, length_of(count, type), 0)
+ONE_SIDED(Raccumulate, (ORIGIN, TARGET, MPI_Op op, MPI_Win win, MPI_Request *q), (buf, count, type, to, at, count2, type2, op, win, q), win,
+          length_of(count, type), 0)
+ONE_SIDED(Get, (void *buf, int count, MPI_Datatype type, TARGET, MPI_Win win), (buf, count, type, to, at, count2, type2, win), win, 0,
+          length_of(count, type))
+ONE_SIDED(Rget, (void *buf, int count, MPI_Datatype type, TARGET, MPI_Win win, MPI_Request *q), (buf, count, type, to, at, count2, type2, win, q), win, 0,
+          length_of(count, type))
+
+#define RESULT void *got, int count3, MPI_Datatype type3
+ONE_SIDED(Get_accumulate, (ORIGIN, RESULT, TARGET, MPI_Op op, MPI_Win win), (buf, count, type, got, count3, type3, to, at, count2, type2, op, win), win,
+          op == MPI_NO_OP ? 0 : length_of(count, type), length_of(count3, type3))
+ONE_SIDED(Rget_accumulate, (ORIGIN, RESULT, TARGET, MPI_Op op, MPI_Win win, MPI_Request *q),
+          (buf, count, type, got, count3, type3, to, at, count2, type2, op, win, q), win, op == MPI_NO_OP ? 0 : length_of(count, type),
+          length_of(count3, type3))
+ONE_SIDED(Fetch_and_op, (const void *buf, void *got, MPI_Datatype type, int to, MPI_Aint at, MPI_Op op, MPI_Win win), (buf, got, type, to, at, op, win), win,
+          op == MPI_NO_OP ? 0 : length_of(1, type), length_of(1, type))
+ONE_SIDED(Compare_and_swap, (const void *buf, const void *like, void *got, MPI_Datatype type, int to, MPI_Aint at, MPI_Win win),
+          (buf, like, got, type, to, at, win), win, length_of(2, type), length_of(1, type))

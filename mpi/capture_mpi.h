@@ -19,16 +19,18 @@ struct span {
 
 struct span enter(void);
 void note_nothing(struct span *s); /* time went by */
-void note_odd(struct span *s, int count, MPI_Datatype type, int target, MPI_Win win); /* no skeleton will do this */
+void note_onesided(struct span *s, int64_t there, int64_t back, int target, MPI_Win win); /* no skeleton will do this */
 void note_send(struct span *s, int kind, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request *begun);
 void note_recv(struct span *s, int kind, int peer, int tag, MPI_Comm comm, MPI_Request *begun);
+void note_found(struct span *s, MPI_Message message, int from, int tag, MPI_Comm comm);
+void note_found_recv(struct span *s, int kind, MPI_Message message, MPI_Request *begun);
 void note_sendrecv(struct span *s, int count, MPI_Datatype type, int to, int tag, int from, int tag2, MPI_Comm comm);
 void note_prepared(struct span *s, int kind, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request made);
 void note_started(struct span *s, int n, const MPI_Request *started);
 void note_done(struct span *s, int n, const MPI_Request *done);
 void note_freed(struct span *s, MPI_Request freed);
 void note_collective(struct span *s, int kind, MPI_Comm comm, int root, int64_t bytes, const int64_t *list, int items, MPI_Request *begun);
-void note_comm_freed(struct span *s, MPI_Comm comm);
+void forget_comm(MPI_Comm comm);
 
 int64_t length_of(int count, MPI_Datatype type);
 int comm_size(MPI_Comm comm);

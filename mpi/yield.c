@@ -15,7 +15,9 @@
 enum {
     EAGER = 20,           /* yields that are just that */
     PATIENT = 1000,       /* yields after which nobody is in a hurry */
-    WORKED = 300 * 1000,  /* ns since the last one: it did something in between */
+    WORKED = 60 * 1000,   /* ns since the last one: a message came, and it did something. Asking
+                             for one takes a few; with 300, ranks that compute less between
+                             their messages never got out of the long pauses. */
     SHORT = 60 * 1000,    /* ns */
     LONG = 1000 * 1000    /* ns */
 };

@@ -11,6 +11,7 @@ enum { LEVELS = 12 };
 
 struct grid {
     int nx, ny, nz; /* our points */
+    double diagonal;
     double *u, *f, *r;
 };
 
@@ -62,7 +63,8 @@ static void borders(struct grid *g, double *a)
         }
 }
 
-/* left_over is r = f - A u, with A of six neighbours and a little more on the diagonal. */
+/* left_over is r = f - A u, with A of six neighbours and a little more than six on the
+ * diagonal. */
 static double left_over(struct grid *g)
 {
     double sum = 0;
@@ -73,7 +75,7 @@ static double left_over(struct grid *g)
             for (int z = 0; z < g->nz; z++) {
                 size_t i = at(g, x, y, z);
                 const double *u = g->u;
-                g->r[i] = g->f[i] - 6.05 * u[i] + u[i - 1] + u[i + 1] + u[i - sy] + u[i + sy] + u[i - sx] + u[i + sx];
+                g->r[i] = g->f[i] - g->diagonal * u[i] + u[i - 1] + u[i + 1] + u[i - sy] + u[i + sy] + u[i - sx] + u[i + sx];
                 sum += g->r[i] * g->r[i];
             }
     return sum;
@@ -81,16 +83,20 @@ static double left_over(struct grid *g)
 
 static void smooth(struct grid *g, int times)
 {
+    double step = 0.85 / g->diagonal;
     while (times-- > 0) {
         left_over(g);
         for (int x = 0; x < g->nx; x++)
             for (int y = 0; y < g->ny; y++)
                 for (int z = 0; z < g->nz; z++)
-                    g->u[at(g, x, y, z)] += 0.14 * g->r[at(g, x, y, z)];
+                    g->u[at(g, x, y, z)] += step * g->r[at(g, x, y, z)];
     }
 }
 
-/* cycle goes down to the coarsest grid and up again. */
+/* cycle goes down to the coarsest grid and up again. A point of the next grid stands for
+ * eight of this: what is left over there is added up, and divided by four, which is how
+ * many pairs of points meet where two of the eights do, so that A is the same but for the
+ * diagonal. */
 static void cycle(int level, int levels)
 {
     struct grid *g = &grids[level], *h = g + 1;
@@ -103,14 +109,14 @@ static void cycle(int level, int levels)
         for (int y = 0; y < g->ny; y++)
             for (int z = 0; z < g->nz; z++)
                 if (x % 2 == 0 && y % 2 == 0 && z % 2 == 0)
-                    h->f[at(h, x / 2, y / 2, z / 2)] = g->r[at(g, x, y, z)] / 2;
+                    h->f[at(h, x / 2, y / 2, z / 2)] = g->r[at(g, x, y, z)] / 4;
                 else
-                    h->f[at(h, x / 2, y / 2, z / 2)] += g->r[at(g, x, y, z)] / 2;
+                    h->f[at(h, x / 2, y / 2, z / 2)] += g->r[at(g, x, y, z)] / 4;
     cycle(level + 1, levels);
     for (int x = 0; x < g->nx; x++)
         for (int y = 0; y < g->ny; y++)
             for (int z = 0; z < g->nz; z++)
-                g->u[at(g, x, y, z)] += 0.5 * h->u[at(h, x / 2, y / 2, z / 2)];
+                g->u[at(g, x, y, z)] += h->u[at(h, x / 2, y / 2, z / 2)];
     smooth(g, 2);
 }
 
@@ -132,6 +138,7 @@ int main(int argc, char **argv)
     for (int m = n; m >= 4 && m >= 2 * pz && levels < LEVELS; m /= 2, levels++) {
         struct grid *g = &grids[levels];
         g->nx = m, g->ny = m / py, g->nz = m / pz;
+        g->diagonal = 6 + 0.05 * (1 << levels);
         size_t all = (size_t)(g->nx + 2) * (g->ny + 2) * (g->nz + 2) * sizeof(double);
         g->u = room(all), g->f = room(all), g->r = room(all);
     }

@@ -270,22 +270,22 @@ func TestStatusIsSentOnlyWhileSomebodyWatches(t *testing.T) {
 	h.start()
 	h.begin()
 	h.until("output", func() bool { return len(h.out[1]) > 0 })
-	if h.status > 0 {
+	told := func() int {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.status
+	}
+	if told() > 0 {
 		t.Error("status without being asked")
 	}
 	h.order(wire.Order{Kind: wire.Watch, Every: 20 * time.Millisecond})
 	h.until("status", func() bool { return h.status > 3 })
-	h.order(wire.Order{Kind: wire.Watch})
-	time.Sleep(100 * time.Millisecond)
-	h.mu.Lock()
-	n := h.status
-	h.mu.Unlock()
-	time.Sleep(100 * time.Millisecond)
-	h.mu.Lock()
-	if h.status != n {
-		t.Error("status although nobody watches any more")
-	}
-	h.mu.Unlock()
+	h.order(wire.Order{Kind: wire.Watch}) // takes a while to be obeyed
+	waitFor(t, "an end of status when nobody watches any more", func() bool {
+		n := told()
+		time.Sleep(200 * time.Millisecond)
+		return told() == n
+	})
 	h.order(wire.Order{Kind: wire.Kill})
 	h.wait()
 }
@@ -309,11 +309,13 @@ func TestStopAndKillAndTheTimeLimitReachASetup(t *testing.T) {
 			h := newHarness(t, "/bin/true")
 			h.attempt.Spec.Setup = "echo up; sleep 1000"
 			if what == "limit" {
-				h.attempt.Spec.Time = 300 * time.Millisecond
+				h.attempt.Spec.Time = 3 * time.Second
 			}
 			h.start()
 			h.begin()
-			h.until("output", func() bool { return len(h.out[1]) > 0 })
+			if what != "limit" { // which may come before it
+				h.until("output", func() bool { return len(h.out[1]) > 0 })
+			}
 			do(h)
 			h.wait()
 			switch list := h.endings(); {

@@ -28,6 +28,8 @@ type preparation struct {
 	spool   *spool
 	depot   warehouse
 	plain   bool // the sandbox has been tried and is not to be used
+	carried wire.Carried
+	came    time.Time // when the last of that did
 
 	tell func(func(*life)) // has the owner call it, and waits until it has
 }
@@ -41,6 +43,7 @@ type started struct {
 	choice  choice
 	saved   *wire.Saved // that it continues; nil: from the beginning
 	tree    *depot.Tree // of the work folder; nil: it was empty
+	carried wire.Carried
 }
 
 // outcome ends an attempt whose program never ran, or not for long.
@@ -286,12 +289,19 @@ func (p *preparation) fetch(ctx context.Context, id, dir string) (*depot.Tree, e
 		return nil, nil
 	}
 	var tree *depot.Tree
+	before, tries := p.depot.Traffic(), 0
 	err := p.around.insist(ctx, func() (err error) {
+		tries++
 		tree, err = depot.Fetch(ctx, p.depot, depot.ID(id), dir)
 		return err
 	})
 	switch {
 	case err == nil:
+		if tries == 1 { // else it tells how long nobody was there
+			came := p.depot.Traffic().Since(before)
+			p.carried.Bytes, p.carried.Took = p.carried.Bytes+came.Received, p.carried.Took+came.Busy
+			p.came = p.around.clock()
+		}
 		return tree, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

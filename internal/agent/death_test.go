@@ -22,8 +22,10 @@ func TestWhenAgentsAreKilledTheEndIsToldOnceAndNothingRunsOn(t *testing.T) {
 	const rounds = 25
 	r := rand.New(rand.NewPCG(7, 7))
 	seen := map[wire.Kind]int{}
-	for range rounds {
-		m := killedAgents(t, r)
+	// Where agents take long to start, all may be killed before they do anything: then
+	// there are more rounds, with more time.
+	for i := 0; i < rounds || (seen[wire.Ended] == 0 || seen[wire.Lost] == 0) && i < 4*rounds; i++ {
+		m := killedAgents(t, r, 500*(1+i/rounds))
 		seen[m.Kind]++
 		if t.Failed() {
 			return
@@ -35,7 +37,8 @@ func TestWhenAgentsAreKilledTheEndIsToldOnceAndNothingRunsOn(t *testing.T) {
 	}
 }
 
-func killedAgents(t *testing.T, r *rand.Rand) wire.Message {
+// killedAgents kills agents after at most so many milliseconds.
+func killedAgents(t *testing.T, r *rand.Rand, longest int) wire.Message {
 	t.Helper()
 	h := newHarness(t)
 	starts := filepath.Join(h.dir, "starts")
@@ -46,7 +49,7 @@ func killedAgents(t *testing.T, r *rand.Rand) wire.Message {
 	h.write()
 	for range 1 + r.IntN(3) {
 		agent := h.spawn()
-		wait := time.Duration(r.IntN(500)) * time.Millisecond
+		wait := time.Duration(r.IntN(longest)) * time.Millisecond
 		if r.IntN(3) == 0 {
 			h.stop()
 			time.Sleep(wait / 2)
@@ -119,11 +122,13 @@ func TestAJobSurvivesMovesAndDeathsAtRandomMoments(t *testing.T) {
 	const rounds, steps = 6, 120
 	t.Setenv(withSteps, "1")
 	r := rand.New(rand.NewPCG(11, 11))
-	attempts := 0
-	for range rounds {
+	jobs, attempts := 0, 0
+	// As above: where agents take long to start there are more jobs, with more time.
+	for ; jobs < rounds || attempts < jobs+rounds && jobs < 4*rounds; jobs++ {
+		longest := 300 * (1 + jobs/rounds)
 		h := newSteps(t, steps, "3ms")
 		h.attempt.Spec.Checkpoint.Every = time.Duration(20+r.IntN(100)) * time.Millisecond
-		for attempts++; !h.attemptToItsEnd(r); attempts++ {
+		for attempts++; !h.attemptToItsEnd(r, longest); attempts++ {
 			h.next(h.newestSaved()...)
 		}
 		h.wantSteps(steps)
@@ -131,15 +136,15 @@ func TestAJobSurvivesMovesAndDeathsAtRandomMoments(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("%d attempts of %d jobs", attempts, rounds)
-	if attempts < 2*rounds {
+	t.Logf("%d attempts of %d jobs", attempts, jobs)
+	if attempts < jobs+rounds {
 		t.Error("hardly anything happened")
 	}
 }
 
-// attemptToItsEnd runs one attempt, stops it or kills its agents, and says
-// whether the job has ended.
-func (h *harness) attemptToItsEnd(r *rand.Rand) bool {
+// attemptToItsEnd runs one attempt, stops it or kills its agents after at most so
+// many milliseconds, and says whether the job has ended.
+func (h *harness) attemptToItsEnd(r *rand.Rand, longest int) bool {
 	h.t.Helper()
 	h.write()
 	before := len(h.endings())
@@ -147,7 +152,7 @@ func (h *harness) attemptToItsEnd(r *rand.Rand) bool {
 		agent := h.spawn()
 		gone := make(chan error, 1)
 		go func() { gone <- agent.Wait() }()
-		time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond)
+		time.Sleep(time.Duration(r.IntN(longest)) * time.Millisecond)
 		if r.IntN(2) == 0 {
 			h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1030)})
 			time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)

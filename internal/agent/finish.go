@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,10 +43,7 @@ func (l *life) finish(m wire.Message) {
 		l.conclude(m)
 		return
 	}
-	// If we die while the result is on its way, the next agent brings it.
-	if err := l.folder.write(endedFile, ended{m}, false); err != nil {
-		l.around.log.Error("not remembered", "error", err)
-	}
+	l.keep(endedFile, ended{m}) // if we die while the result is on its way, the next agent brings it
 	l.bringResult(m)
 }
 
@@ -56,12 +54,29 @@ func (l *life) bringResult(m wire.Message) {
 	same := leftAlone(l.folder.work(), l.placedInputs())
 	l.background(func(ctx context.Context) (func(), func()) {
 		var id depot.ID
-		err := l.around.insist(ctx, func() (err error) {
+		said, tries := false, 0
+		hope := func(err error) time.Duration {
+			switch {
+			case away(err):
+				return l.around.longestTry
+			case !depot.Troubled(err):
+				return 0 // the reason is here, and stays
+			case !said:
+				said = true
+				l.tell(ctx, func() { l.note("results", "its files wait to be brought back", err.Error(), nil) })
+			}
+			return 30 * l.around.longestTry // each try reads all of the folder
+		}
+		err := l.around.insistWhile(ctx, hope, func() (err error) {
+			tries++
 			id, _, _, err = depot.Push(ctx, l.folder.work(), store, depot.PushOptions{Exclude: same})
 			return err
 		})
 		return func() {
 			m.Result = string(id)
+			if t := store.Traffic(); err == nil && tries == 1 {
+				m.Carried = wire.Carried{Bytes: t.Sent, Took: t.Busy}
+			}
 			if err != nil {
 				m.Result = ""
 				m.Why = strings.TrimPrefix(m.Why+"; its files could not be brought back: "+err.Error(), "; ")
@@ -151,9 +166,7 @@ func sameEntry(e *depot.Entry, info fs.FileInfo, path string) bool {
 func (l *life) conclude(m wire.Message) {
 	l.phase = told
 	m.Cause = l.cause(&m)
-	if err := l.folder.write(exitFile, m, false); err != nil {
-		l.around.log.Error("not remembered", "error", err) // we tell it all the same
-	}
+	l.keep(exitFile, m)
 	if m.Saved != nil && m.Kind == wire.Left {
 		l.outbox.sayBehind(m, m.Saved.Out, m.Saved.Err)
 		l.outbox.held = true // what came later is written anew by who continues
@@ -161,6 +174,41 @@ func (l *life) conclude(m wire.Message) {
 		l.outbox.sayLast(m)
 	}
 	l.secure = time.NewTimer(acknowledgedAtOnce)
+}
+
+// untilRoom is how long a full disk is left alone before it is tried again.
+const untilRoom = 200 * time.Millisecond
+
+// keep writes down how the attempt ended, in place of what was to be kept before.
+// The output comes first: an agent after us that found the end, and not what was
+// written before it, would tell a job that ended well and said less. While the
+// disk takes neither we go on, and try again.
+func (l *life) keep(name string, end any) {
+	l.unkept = func() error {
+		if !l.spool.flush() {
+			return errors.New("the disk does not take the output")
+		}
+		return l.folder.write(name, end, false)
+	}
+	if err := l.keepNow(); err != nil {
+		l.around.log.Error("not remembered yet", "error", err) // we tell it all the same
+	}
+}
+
+// keepLate tries again to write down how the attempt ended.
+func (l *life) keepLate() {
+	if l.keepNow() == nil && l.phase == told {
+		l.secure = time.NewTimer(acknowledgedAtOnce)
+	}
+}
+
+func (l *life) keepNow() error {
+	stopTimer(&l.keepAgain)
+	err := l.unkept()
+	if err != nil {
+		l.keepAgain = time.NewTimer(untilRoom)
+	}
+	return err
 }
 
 // secureExit makes what was said last survive the loss of power: the broker

@@ -82,6 +82,7 @@ func testAround(signals <-chan os.Signal) *around {
 		usage:        func(mark string) proctree.Usage { return proctree.Of(mark).Usage() },
 		kill:         proctree.KillLeftovers,
 		sentry:       sentryTime,
+		pulse:        pulseOf,
 		free:         freeSpace,
 		spent:        spentByChildren,
 		adopt:        func(mark string, pid int) error { return proctree.Of(mark).Adopt(pid) },
@@ -269,6 +270,19 @@ var stepsTrouble struct {
 	sync.Mutex
 	beforeFreeze, afterFreeze error
 	start                     error
+	hold                      int // the step that none goes beyond, unless it is 0
+}
+
+// holdAt keeps programs from going on beyond a step, so that they do not end before
+// the test has done what it has to; 0 lets them go on.
+func (h *harness) holdAt(step int) {
+	hold := func(step int) {
+		stepsTrouble.Lock()
+		defer stepsTrouble.Unlock()
+		stepsTrouble.hold = step
+	}
+	hold(step)
+	h.t.Cleanup(func() { hold(0) })
 }
 
 func (stepsMethod) Start(_ context.Context, p *checkpoint.Program, image string) (checkpoint.Run, error) {
@@ -314,11 +328,19 @@ func (r *stepsRun) live() {
 				return
 			}
 		case <-time.After(r.pause):
-			r.step++
-			r.write()
+			if !r.held() {
+				r.step++
+				r.write()
+			}
 		}
 	}
 	r.result.Code = 5
+}
+
+func (r *stepsRun) held() bool {
+	stepsTrouble.Lock()
+	defer stepsTrouble.Unlock()
+	return stepsTrouble.hold > 0 && r.step >= stepsTrouble.hold
 }
 
 func (r *stepsRun) write() {

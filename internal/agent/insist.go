@@ -13,18 +13,32 @@ import (
 // insist does something that needs the broker again and again as long as it
 // cannot be reached and ctx is not done.
 func (ar *around) insist(ctx context.Context, do func() error) error {
-	pause := ar.firstTry
-	for {
+	return ar.insistWhile(ctx, func(err error) time.Duration {
+		if away(err) {
+			return ar.longestTry
+		}
+		return 0
+	}, do)
+}
+
+// insistWhile does something again and again while there is hope and ctx is not
+// done. hope says of an error how long the pauses may become; 0: there is none.
+func (ar *around) insistWhile(ctx context.Context, hope func(error) time.Duration, do func() error) error {
+	for pause := ar.firstTry; ; pause *= 2 {
 		err := do()
-		if err == nil || !away(err) {
+		if err == nil {
+			return nil
+		}
+		longest := hope(err)
+		if longest == 0 {
 			return err
 		}
+		pause = min(pause, longest)
 		select {
 		case <-ctx.Done():
 			return err
 		case <-time.After(pause):
 		}
-		pause = min(2*pause, ar.longestTry)
 	}
 }
 

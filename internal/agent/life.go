@@ -28,6 +28,7 @@ type around struct {
 	kill    func(ctx context.Context, mark string) (int, error) // what an earlier agent left
 	adopt   func(mark string, pid int) error                    // count a process that the method started as the attempt's
 	sentry  func(supervisor int) (time.Duration, bool)          // processor time of a sandbox's own processes
+	pulse   func(mark string) (float64, bool)                   // how slow its processors are; nil: nobody asks
 	spent   func() spent                                        // by all processes that were waited for
 	free    func(dir string) (int64, error)                     // bytes on the disk of a folder
 	signals <-chan os.Signal                                    // the machine stops
@@ -41,6 +42,7 @@ type around struct {
 type warehouse interface {
 	depot.Source
 	depot.Sink
+	Traffic() depot.Traffic
 }
 
 // phase is how far an attempt is.
@@ -104,6 +106,9 @@ type life struct {
 	stopping *stopOrder
 	quit     *time.Timer // the machine stops then
 	secure   *time.Timer // what has been said is made safe then
+
+	unkept    func() error // writes down how it ended
+	keepAgain *time.Timer  // when that is tried again; nil: it is done, or not due
 }
 
 // stopOrder is an order to leave.
@@ -191,6 +196,8 @@ func (l *life) step() {
 		l.onEviction()
 	case <-alarm(l.secure):
 		l.secureExit()
+	case <-alarm(l.keepAgain):
+		l.keepLate()
 	case <-alarm(l.quit):
 		l.over = true
 	case <-l.around.signals:
@@ -229,6 +236,14 @@ func (l *life) background(work func(ctx context.Context) (then, undo func())) {
 			}
 		}
 	})
+}
+
+// tell has the owner call something for who works in the background.
+func (l *life) tell(ctx context.Context, f func()) {
+	select {
+	case l.calls <- f:
+	case <-ctx.Done():
+	}
 }
 
 // tearDown ends whatever still runs.

@@ -43,6 +43,7 @@ func Main(dir string) int {
 		usage:        func(mark string) proctree.Usage { return proctree.Of(mark).Usage() },
 		kill:         proctree.KillLeftovers,
 		sentry:       sentryTime,
+		pulse:        pulseOf,
 		free:         freeSpace,
 		spent:        spentByChildren,
 		adopt:        func(mark string, pid int) error { return proctree.Of(mark).Adopt(pid) },

@@ -11,8 +11,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/checkpoint/sandbox"
 )
 
-// toProbe is how long it may take to find out whether there is a sandbox here.
-const toProbe = 20 * time.Second
+// toProbe is how long it may take to find out whether there is a sandbox here. It
+// takes a moment, but a job that wants one ends for good where there seems to be none.
+const toProbe = 2 * time.Minute
 
 // methodsHere are the checkpoint methods of this machine.
 func methodsHere(name string) (checkpoint.Method, error) {

@@ -12,19 +12,31 @@ import (
 	"github.com/godwit-hpc/godwit/internal/core"
 )
 
+// Programs that are moved end only when there is a file go in their folder: however
+// long a move takes, they still run.
+
 // countOnSignal counts to 40, and when it gets USR1 writes how far it is and ends.
 const countOnSignal = `i=0; [ -f state ] && i=$(cat state)
 trap 'echo $i >state.new; mv state.new state; exit 0' USR1
-while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; sleep 0.05 & wait $!; done; exit 6`
+while [ $i -lt 40 ]; do
+  while [ $i = 39 ] && [ ! -e go ]; do sleep 0.05 & wait $!; done
+  echo line $((i=i+1)) # at once: the signal may come between two commands
+  sleep 0.05 & wait $!
+done; exit 6`
 
-// countAndExit counts to 40 and saves itself every 10.
+// countAndExit counts to 40 and saves itself every 10. HELD, it saves itself at 30
+// again and again.
 const countAndExit = `i=0; [ -f state ] && i=$(cat state)
-while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; sleep 0.02
+if [ $i = 30 ] && [ -n "$HELD" ] && [ ! -e go ]; then sleep 0.1; exit 85; fi
+while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; sleep 0.1
   if [ $((i % 10)) = 0 ] && [ $i -lt 40 ]; then echo $i >state; exit 85; fi
 done; exit 6`
 
 // countPlain counts to 40 and knows nothing of being saved.
-const countPlain = `i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; echo $i >>file; sleep 0.1; done; exit 6`
+const countPlain = `i=0; while [ $i -lt 40 ]; do
+  while [ $i = 39 ] && [ ! -e go ]; do sleep 0.1; done
+  i=$((i+1)); echo line $i; echo $i >>file; sleep 0.1
+done; exit 6`
 
 func lines(n int) string {
 	var b strings.Builder
@@ -65,6 +77,7 @@ func TestProgramsAreMovedTwiceByEveryMethodThatCanSave(t *testing.T) {
 	} {
 		t.Run(method, func(t *testing.T) {
 			h := newReal(t, method, script)
+			h.attempt.Spec.Env = map[string]string{"HELD": "yes"}
 			if method == methodSignal {
 				h.attempt.Spec.Checkpoint.Signal = "USR1"
 			}
@@ -84,6 +97,18 @@ func TestProgramsAreMovedTwiceByEveryMethodThatCanSave(t *testing.T) {
 				}
 				h.next(*m.Saved)
 				h.begin()
+			}
+			h.until("it to run a third time", func() bool { // its folder is complete then
+				n := 0
+				for _, m := range h.messages {
+					if m.Kind == wire.Running {
+						n++
+					}
+				}
+				return n == 3
+			})
+			if err := os.WriteFile(filepath.Join(folder{h.dir}.work(), "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
 			}
 			h.wait()
 			list := h.endings()

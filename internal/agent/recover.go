@@ -61,6 +61,7 @@ func (l *life) tellFor() error {
 	var said wire.Message
 	var was ended
 	if err := l.folder.read(exitFile, &said); err == nil {
+		said.Carried = wire.Carried{} // it may be long ago
 		l.conclude(said)
 		return nil
 	} else if !errors.Is(err, fs.ErrNotExist) {

@@ -28,6 +28,9 @@ func (l *life) start(plain bool) {
 	}
 	l.background(func(context.Context) (func(), func()) {
 		s, err := p.begin(ctx)
+		if s != nil && p.around.clock.Since(p.came) < time.Minute { // a build may have come after it
+			s.carried = p.carried
+		}
 		return func() { l.began(s, err) }, func() { s.abandon() }
 	})
 }
@@ -74,7 +77,7 @@ func (l *life) began(s *started, err error) {
 	l.takeOver(s)
 	v := wire.Vitals{Wall: l.now().Seconds(), Done: -1, Chance: -1, Method: s.choice.method}
 	l.outbox.held = s.choice.trial
-	l.outbox.say(wire.Message{Kind: wire.Running, Method: s.choice.method, Hosts: hostsOf(l.attempt), Why: s.choice.why, Saved: s.saved, State: &v})
+	l.outbox.say(wire.Message{Kind: wire.Running, Method: s.choice.method, Hosts: hostsOf(l.attempt), Why: s.choice.why, Saved: s.saved, Carried: s.carried, State: &v})
 	if s.saved == nil {
 		l.note("method", s.choice.method, s.choice.why, nil)
 	}

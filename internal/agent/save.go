@@ -99,7 +99,7 @@ func (l *life) leave() {
 func (l *life) beginSave(o saveOrder, within time.Duration) {
 	stopTimer(&l.dueSave)
 	l.saves++
-	n, s, at := l.saves, l.saver, l.brokerTime()
+	n, s, at, slow := l.saves, l.saver, l.brokerTime(), l.watch.pulse.mean.Mean()
 	s.size = l.imageSize()
 	l.save = &o
 	timed, release := context.WithTimeout(l.work, within)
@@ -112,7 +112,7 @@ func (l *life) beginSave(o saveOrder, within time.Duration) {
 			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 		if saved != nil {
-			saved.At = at
+			saved.At, saved.Slow = at, slow
 		}
 		return func() {
 			l.save = nil
@@ -234,7 +234,6 @@ type saver struct {
 	depot   warehouse
 	method  string
 	used    func() (seconds float64, bytes int64) // of the whole job, on the reference host
-	done    func() float64                        // part of the work, as reported
 	epoch   core.Epoch
 
 	size  int64  // of the next image, about
@@ -244,20 +243,12 @@ type saver struct {
 }
 
 func (l *life) newSaver(s *started) *saver {
-	p, _ := newProgress(l.attempt.Spec.Progress) // the watch has told of a bad pattern
 	v := &saver{around: l.around, run: s.run, pipes: s.pipes, spool: l.spool, scratch: l.folder.scratch(), work: l.folder.work(),
 		depot: l.around.depot(l.attempt.Broker), method: s.choice.method, epoch: l.attempt.Epoch}
 	from, mark := l.watch.from, l.attempt.Mark
 	v.used = func() (float64, int64) {
 		u := l.around.usage(mark)
 		return from.total(u.CPU), from.bytes(u)
-	}
-	v.done = func() float64 {
-		p.look(l.spool)
-		if done, of := p.steps(); of > 0 {
-			return done / of
-		}
-		return 0
 	}
 	return v
 }
@@ -355,13 +346,12 @@ func (s *saver) freeze(saved *wire.Saved, copied string, stop bool) (*depot.Shot
 	}
 	saved.Out, saved.Err = s.spool.ends()
 	saved.Used, saved.IO = s.used()
-	saved.Done = s.done()
 	return depot.Snapshot(s.work, copied, s.shot)
 }
 
 // bring pushes image and work folder to the depot.
 func (s *saver) bring(ctx context.Context, saved *wire.Saved, shot *depot.Shot) error {
-	begin, tries := s.around.clock(), 0
+	before, tries := s.depot.Traffic(), 0
 	err := s.around.insist(ctx, func() error {
 		tries++
 		work, _, stats, err := shot.Push(ctx, s.depot)
@@ -381,7 +371,7 @@ func (s *saver) bring(ctx context.Context, saved *wire.Saved, shot *depot.Shot) 
 		return nil
 	})
 	if tries == 1 {
-		saved.Sending = s.around.clock.Since(begin)
+		saved.Sending = s.depot.Traffic().Since(before).Busy
 	}
 	return err
 }

@@ -71,6 +71,7 @@ func (h *harness) upTo(step int) {
 
 func TestAStoppedProgramIsContinuedAndWritesTheSameBytes(t *testing.T) {
 	h := newSteps(t, 300, "1ms")
+	h.holdAt(290)
 	r := rand.New(rand.NewPCG(3, 3))
 	h.begin()
 	for move := range 3 {
@@ -82,12 +83,13 @@ func TestAStoppedProgramIsContinuedAndWritesTheSameBytes(t *testing.T) {
 		if len(list) != move+1 || m.Kind != wire.Left || m.Saved == nil {
 			t.Fatalf("left %d times: %s", len(list), kinds(list))
 		}
-		if s := m.Saved; s.N != move+1 || s.Method != methodExit85 || s.Out == 0 || s.Err == 0 || s.Done <= 0 || s.Work == "" || s.Image == "" {
+		if s := m.Saved; s.N != move+1 || s.Method != methodExit85 || s.Out == 0 || s.Err == 0 || s.Work == "" || s.Image == "" {
 			t.Errorf("saved as %+v", s)
 		}
 		h.next(*m.Saved)
 		h.begin()
 	}
+	h.holdAt(0)
 	h.wait()
 	h.wantSteps(300)
 	for i, m := range h.all(wire.Running) {
@@ -100,6 +102,7 @@ func TestAStoppedProgramIsContinuedAndWritesTheSameBytes(t *testing.T) {
 func TestAnAttemptThatIsLostIsContinuedFromItsLastCheckpoint(t *testing.T) {
 	h := newSteps(t, 200, "2ms")
 	h.attempt.Spec.Checkpoint.Every = 20 * time.Millisecond
+	h.holdAt(190)
 	h.begin()
 	h.until("checkpoints", func() bool { return len(h.out[1]) > 0 && count(h.messages, wire.Checkpoint) >= 3 })
 	h.order(wire.Order{Kind: wire.Kill})
@@ -107,6 +110,7 @@ func TestAnAttemptThatIsLostIsContinuedFromItsLastCheckpoint(t *testing.T) {
 	saved := h.all(wire.Checkpoint)
 	last := *saved[len(saved)-1].Saved
 	h.attempt.Spec.Checkpoint.Every = -1
+	h.holdAt(0)
 	h.next(last)
 	h.begin()
 	h.wait()
@@ -125,6 +129,7 @@ func count(list []wire.Message, kind wire.Kind) int {
 
 func TestADamagedCheckpointIsPassedOver(t *testing.T) {
 	h := newSteps(t, 100, "2ms")
+	h.holdAt(90)
 	h.begin()
 	var saved []wire.Saved
 	for n := range 2 {
@@ -134,6 +139,7 @@ func TestADamagedCheckpointIsPassedOver(t *testing.T) {
 	}
 	h.order(wire.Order{Kind: wire.Kill})
 	h.wait()
+	h.holdAt(0)
 	for _, m := range h.all(wire.Checkpoint) {
 		saved = append([]wire.Saved{*m.Saved}, saved...)
 	}
@@ -177,6 +183,8 @@ func TestAProgramWhoseSaveFailsRunsOn(t *testing.T) {
 				defer stepsTrouble.Unlock()
 				set(err)
 			}
+			defer trouble(nil)
+			h.holdAt(90)
 			h.begin()
 			h.upTo(10)
 			trouble(errors.New("no luck today"))
@@ -189,6 +197,7 @@ func TestAProgramWhoseSaveFailsRunsOn(t *testing.T) {
 			if m := h.await(wire.StaysOn); !strings.Contains(m.Why, "no luck tomorrow") {
 				t.Errorf("told %+v", m)
 			}
+			h.holdAt(0)
 			h.wait()
 			h.wantSteps(100)
 			if list, _ := filepath.Glob(filepath.Join(h.dir, "scratch", "*.*")); len(list) > 0 {
@@ -217,6 +226,7 @@ func TestAProgramIsStartedAgainWhereItWasIfItsImageCannotBeBroughtAway(t *testin
 		}
 		return depotOf(socket)
 	}
+	h.holdAt(90)
 	h.begin()
 	h.upTo(10)
 	h.order(wire.Order{Kind: wire.Save})
@@ -228,6 +238,7 @@ func TestAProgramIsStartedAgainWhereItWasIfItsImageCannotBeBroughtAway(t *testin
 		t.Errorf("told %+v", m)
 	}
 	full.Store(false)
+	h.holdAt(0)
 	h.wait()
 	h.wantSteps(100)
 }
@@ -250,11 +261,9 @@ func TestAProgramThatCannotGoOnAfterAllIsLost(t *testing.T) {
 
 func TestABrokerThatDiesDuringAMoveFindsItDone(t *testing.T) {
 	h := newSteps(t, 300, "2ms")
+	h.holdAt(290)
 	h.begin()
 	h.upTo(20)
-	stepsTrouble.Lock()
-	stepsTrouble.beforeFreeze = nil
-	stepsTrouble.Unlock()
 	h.order(wire.Order{Kind: wire.Stop, By: core.AtSecond(1060)})
 	h.stop()
 	time.Sleep(50 * time.Millisecond)
@@ -271,6 +280,7 @@ func TestABrokerThatDiesDuringAMoveFindsItDone(t *testing.T) {
 	})
 	h.wait()
 	m := h.ended()
+	h.holdAt(0)
 	h.next(*m.Saved)
 	h.begin()
 	h.wait()
@@ -285,6 +295,7 @@ func TestAFullDiskCostsTheCheckpointAndNotTheProgram(t *testing.T) {
 	} else { // only root may mount: a disk that is said to be full must do
 		h.around.free = func(string) (int64, error) { return 1 << 20, nil }
 	}
+	h.holdAt(140)
 	h.begin()
 	h.upTo(10)
 	if mounted {
@@ -302,6 +313,7 @@ func TestAFullDiskCostsTheCheckpointAndNotTheProgram(t *testing.T) {
 	}
 	h.order(wire.Order{Kind: wire.Save})
 	h.await(wire.Checkpoint)
+	h.holdAt(0)
 	h.wait()
 	h.wantSteps(150)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/history"
 	"github.com/godwit-hpc/godwit/internal/predict"
 	"github.com/godwit-hpc/godwit/internal/proctree"
 )
@@ -37,7 +38,9 @@ type watching struct {
 	asking   asking
 	began    time.Duration // the program, on life's clock
 	from     reckoning
+	pulse    pulse
 	last     proctree.Usage
+	lastAt   time.Duration // when that was, on life's clock
 	method   string
 	chance   float64 // of meeting the deadline here; -1 if not known
 	noted    time.Duration
@@ -78,7 +81,13 @@ func (l *life) newReckoning(saved *wire.Saved) reckoning {
 func (l *life) newWatching(s *started) *watching {
 	a := l.attempt
 	w := &watching{began: l.now(), from: l.newReckoning(s.saved), method: s.choice.method, chance: -1, noted: -betweenNotes}
-	cfg := predict.Config{Used: w.from.used, Speed: w.from.speed, Procs: max(a.Procs, 1),
+	w.pulse = pulse{pace: history.Pace(a.Pace), speed: w.from.speed}
+	used := w.from.used
+	if s.saved != nil {
+		used /= w.pulse.pace.Slow(s.saved.Slow)
+		w.pulse.mean.Add(s.saved.Slow, w.from.used)
+	}
+	cfg := predict.Config{Used: used, Speed: w.from.speed, Procs: max(a.Procs, 1),
 		BytesUsed: float64(w.from.moved), Duty: a.Duty}
 	if d, ok := predict.FromQuantiles(a.Need); ok {
 		cfg.Need = d
@@ -91,9 +100,6 @@ func (l *life) newWatching(s *started) *watching {
 	}
 	if d, ok := predict.FromQuantiles(a.Bytes); ok {
 		cfg.Bytes = d
-	}
-	if s.saved != nil {
-		cfg.Done0 = s.saved.Done
 	}
 	w.forecast = predict.NewWatch(cfg)
 	var err error
@@ -119,14 +125,17 @@ func (l *life) onSample() {
 // sense takes a sample.
 func (l *life) sense() {
 	w := l.watch
-	w.last = l.around.usage(l.attempt.Mark)
+	before := w.last.CPU
+	w.last, w.lastAt = l.around.usage(l.attempt.Mark), l.now()
+	w.pulse.ran((w.last.CPU - max(before, w.from.start.CPU)).Seconds() * w.from.speed)
 	w.progress.look(l.spool)
 	done, of := w.progress.steps()
 	w.forecast.Add(predict.Sample{
-		At: l.now() - w.began, CPU: max(w.last.CPU-w.from.start.CPU, 0),
+		At: w.lastAt - w.began, Slow: w.pulse.slow(), CPU: max(w.last.CPU-w.from.start.CPU, 0),
 		Read: max(w.last.Read-w.from.start.Read, 0), Written: max(w.last.Written-w.from.start.Written, 0),
 		Step: done, Steps: of,
 	})
+	l.feelPulse()
 	w.chance = -1
 	if left, ok := l.timeLeft(); ok {
 		if d, ok := w.forecast.Remaining(); ok {
@@ -143,7 +152,8 @@ func (l *life) timeLeft() (time.Duration, bool) {
 	return l.attempt.Deadline.Sub(l.brokerTime()), true
 }
 
-// tellChange notes that the share of the processors has changed for good.
+// tellChange notes that the share of the processors, or what it is worth, has
+// changed for good.
 func (l *life) tellChange() {
 	w := l.watch
 	c, ok := w.forecast.Changed()
@@ -155,7 +165,7 @@ func (l *life) tellChange() {
 	if w.chance >= 0 {
 		inputs["p_deadline"] = w.chance
 	}
-	l.note("predict", fmt.Sprintf("it now gets %.0f %% of its processors instead of %.0f %%", 100*c.To, 100*c.From),
+	l.note("predict", fmt.Sprintf("it now gets on as with %.0f %% of its processors instead of %.0f %%", 100*c.To, 100*c.From),
 		"the samples since then cannot be chance; what went before is not counted any more", inputs)
 }
 
@@ -191,6 +201,17 @@ func (w *watching) left() time.Duration {
 	return time.Duration(min(d.Quantile(0.5), 1e9) * float64(time.Second))
 }
 
+// leftNow is the quantiles of the seconds that the program still takes from now on:
+// the prediction is of the moment of the last sample.
+func (l *life) leftNow(d predict.Dist) []float64 {
+	left := d.Quantiles()
+	age := (l.now() - l.watch.lastAt).Seconds()
+	for i := range left {
+		left[i] = max(left[i]-age, 0)
+	}
+	return left
+}
+
 // vitals is how the job does, also when the program never ran.
 func (l *life) vitals() wire.Vitals {
 	w := l.watch
@@ -201,17 +222,14 @@ func (l *life) vitals() wire.Vitals {
 		CPU: w.last.CPU.Seconds(), Used: w.from.total(w.last.CPU), Wall: l.now().Seconds(),
 		Memory: w.last.Memory, Read: w.last.Read, Written: w.last.Written,
 		Done: -1, Chance: w.chance, Model: w.forecast.Model(), Method: w.method, SaveCost: l.saveCost().Seconds(),
-		SandboxCost: l.sandboxCost(),
+		SandboxCost: l.sandboxCost(), Slowness: w.pulse.mean.Mean(),
 	}
 	v.Share, v.Mean = w.forecast.Share()
 	if d, ok := w.forecast.Remaining(); ok {
-		v.Left = d.Quantiles()
+		v.Left = l.leftNow(d)
 	}
 	if d, ok := w.forecast.Work(); ok {
-		v.Work = d.Quantiles()
-		if all := v.Used + d.Quantile(0.5); all > 0 {
-			v.Done = v.Used / all
-		}
+		v.Work, v.Done = d.Quantiles(), w.forecast.Done(d.Quantile(0.5))
 	}
 	if done, of := w.progress.steps(); of > 0 {
 		v.Done = done / of

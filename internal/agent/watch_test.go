@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -163,4 +164,18 @@ func TestTheEnvironmentIsOursAndTheJobs(t *testing.T) {
 	if want := "PATH=/bin GODWIT_ATTEMPT=m GODWIT_INDEX=3 GODWIT_JOB=9 GODWIT_PROCS=4 HOME=/elsewhere PWD=/w X="; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+}
+
+// What the pulse says goes into the prediction and home with the result.
+func TestASlowCoreIsFelt(t *testing.T) {
+	h, _ := newWatched(t)
+	h.attempt.Pace = wire.Pace{Usual: 1, Power: 1}
+	h.around.pulse = func(mark string) (float64, bool) { return 2, mark == h.attempt.Mark }
+	h.begin()
+	h.await(wire.Running)
+	m := h.await(wire.Ask) // twice as slow as usual it needs 200 s and has less
+	if s := m.State; math.Abs(s.Slowness-2) > 0.01 || s.Share < 0.9 || s.Left[6] < 150 {
+		t.Errorf("asked with %+v", s)
+	}
+	h.end()
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -49,6 +50,22 @@ func TestAProgramFindsItsFilesAndWhatItChangesComesBack(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "gone")); err == nil {
 		t.Error("a file that was removed comes back")
+	}
+}
+
+func TestHowMuchCameAndWentIsTold(t *testing.T) {
+	const size = 100_000
+	random := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random) // cannot fail
+	h := newHarness(t, "/bin/sh", "-c", "head -c 200000 /dev/urandom >new")
+	h.pushWork(map[string]string{"data": string(random)})
+	h.run()
+	came, went := h.all(wire.Running)[0].Carried, h.ended().Carried
+	if came.Bytes < size || came.Bytes > 2*size || came.Took <= 0 {
+		t.Errorf("what came is %+v", came)
+	}
+	if went.Bytes < 2*size || went.Bytes > 3*size || went.Took <= 0 { // without what came, which is there
+		t.Errorf("what went is %+v", went)
 	}
 }
 

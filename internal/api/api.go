@@ -134,6 +134,9 @@ type Job struct {
 	WallS    float64  `json:"wall_s"` // that it ran, without waiting
 	Progress *float64 `json:"progress"`
 	Share    *float64 `json:"share"` // of the processors it asked for, now
+	// Slowness is how many times longer than on the reference host the same takes on
+	// its processors, in the mean since it began.
+	Slowness *float64 `json:"slowness,omitempty"`
 	Memory   int64    `json:"memory"`
 }
 

@@ -223,13 +223,18 @@ func refusal(resp *http.Response) error {
 	var e Error
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	if err != nil || json.Unmarshal(data, &e) != nil || e.Text == "" {
-		return fmt.Errorf("the broker answered %s", resp.Status)
+		return &Refusal{"the broker answered " + resp.Status}
 	}
 	if e.Code == 2 {
 		return &badinput.Error{Field: e.Field, Want: e.Text}
 	}
-	return errors.New(e.Text)
+	return &Refusal{e.Text}
 }
+
+// Refusal is what a broker answered that did not do what it was asked.
+type Refusal struct{ text string }
+
+func (r *Refusal) Error() string { return r.text }
 
 // discard reads what is left of a body that is no stream, so that the connection
 // can be used again. A stream is only closed: nobody knows when more of it comes.

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -158,15 +161,50 @@ func TestWhatNobodyUsedForLongIsRemoved(t *testing.T) {
 	held := take(t, c, "held")
 	defer held.Release()
 	c.Tidy(now)
-	var left []string
-	for _, key := range []string{"held", "new", "old"} {
-		if _, err := os.Stat(filepath.Join(c.Dir, key)); err == nil {
-			left = append(left, key)
-		}
+	entries, err := os.ReadDir(c.Dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !slices.Equal(left, []string{"held", "new"}) {
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	// All locks are old; only that which is held is needed.
+	if !slices.Equal(left, []string{"held", "held.lock", "new"}) {
 		t.Errorf("left: %v", left)
 	}
+	if r := take(t, c, "new"); !r.Ready {
+		t.Error("without its lock a result is not found")
+	} else {
+		r.Release()
+	}
+}
+
+func TestAResultIsOneBuildersAlsoWhenLocksAreRemoved(t *testing.T) {
+	c := Cache{t.TempDir()}
+	var builders sync.WaitGroup
+	var building atomic.Int32
+	for range 8 {
+		builders.Go(func() {
+			for range 200 {
+				r, err := c.Take(t.Context(), "k", func() {})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				n := building.Add(1)
+				runtime.Gosched()
+				building.Add(-1)
+				gone := os.Remove(r.lock.Name()) // as Tidy does, at last: from now on others may
+				r.Release()
+				if n != 1 || gone != nil {
+					t.Errorf("%d build the same: %v", n, gone)
+					return
+				}
+			}
+		})
+	}
+	builders.Wait()
 }
 
 func TestLibrariesAreFoundOrNamed(t *testing.T) {

@@ -35,15 +35,17 @@ func (c Cache) Take(ctx context.Context, key string, waits func()) (*Result, err
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(c.Dir, key+".lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, err
-	}
 	told := false
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		lock, err := lockFile(filepath.Join(c.Dir, key+lockSuffix))
+		if err == nil {
+			r := &Result{dir: filepath.Join(c.Dir, key), lock: lock}
+			_, err = os.Stat(r.dir)
+			r.Ready = err == nil
+			return r, nil
+		}
 		if !errors.Is(err, unix.EWOULDBLOCK) {
-			break
+			return nil, err
 		}
 		if !told {
 			waits()
@@ -52,18 +54,33 @@ func (c Cache) Take(ctx context.Context, key string, waits func()) (*Result, err
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			_ = lock.Close() // it was not taken
 			return nil, context.Cause(ctx)
 		}
 	}
-	if err != nil {
-		_ = lock.Close() // it was not taken
-		return nil, fmt.Errorf("locking %s: %w", lock.Name(), err)
+}
+
+const lockSuffix = ".lock"
+
+// lockFile locks a file that it makes if it is missing, without waiting.
+func lockFile(path string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			_ = f.Close() // it was not taken
+			return nil, fmt.Errorf("locking %s: %w", path, err)
+		}
+		is, err := f.Stat()
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if there, err := os.Stat(path); err == nil && os.SameFile(is, there) {
+			return f, nil
+		}
+		_ = f.Close() // it was removed, see Tidy; others take the new one
 	}
-	r := &Result{dir: filepath.Join(c.Dir, key), lock: lock}
-	_, err = os.Stat(r.dir)
-	r.Ready = err == nil
-	return r, nil
 }
 
 // Release lets others have it.
@@ -120,11 +137,32 @@ func (r *Result) Keep(dir string, files []string, log []byte) (err error) {
 	if err := os.WriteFile(filepath.Join(part, logFile), log, 0o600); err != nil {
 		return err
 	}
+	if err := syncTree(part); err != nil { // else a power cut may leave it ready, and empty
+		return err
+	}
 	if err := os.Rename(part, r.dir); err != nil {
 		return err
 	}
 	r.Ready = true
 	return nil
+}
+
+// syncTree brings a folder and all in it to the disk.
+func syncTree(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() && !e.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		err = f.Sync()
+		if e.IsDir() {
+			err = nil // not every file system can, and most need not
+		}
+		return errors.Join(err, f.Close())
+	})
 }
 
 // copyTo copies a file or a link; what stood at its place is there until the new
@@ -179,12 +217,14 @@ func copyTo(from, to string) (err error) {
 	return os.Rename(beside, to)
 }
 
-// Tidy removes results that nobody used for long, and what was left half made.
+// Tidy removes results that nobody used for long, what was left half made, and
+// their locks.
 func (c Cache) Tidy(at time.Time) {
 	list, _ := os.ReadDir(c.Dir) // what cannot be read stays
 	for _, e := range list {
 		info, err := e.Info()
-		if err != nil || !e.IsDir() || at.Sub(info.ModTime()) < unused {
+		isLock := strings.HasSuffix(e.Name(), lockSuffix)
+		if err != nil || !e.IsDir() && !isLock || at.Sub(info.ModTime()) < unused {
 			continue
 		}
 		key, _, _ := strings.Cut(e.Name(), ".")
@@ -192,7 +232,10 @@ func (c Cache) Tidy(at time.Time) {
 		if err != nil {
 			continue // in use
 		}
-		_ = os.RemoveAll(filepath.Join(c.Dir, e.Name()))
+		if e.IsDir() {
+			_ = os.RemoveAll(filepath.Join(c.Dir, e.Name()))
+		}
+		_ = os.Remove(r.lock.Name()) // whoever gets it after us makes a new one
 		r.Release()
 	}
 }

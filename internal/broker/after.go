@@ -391,6 +391,7 @@ func (t *turn) finished(j *job) {
 		return
 	}
 	j.over = true
+	t.tidyOutgoing(j)
 	t.tellWaiters(j, func(a *awaited) {
 		a.left--
 		if j.rec.Started == 0 {

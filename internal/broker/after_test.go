@@ -211,7 +211,7 @@ func TestOnlyEarlierJobsCanBeWaitedFor(t *testing.T) {
 // untilOver waits until a job is over and its results are home.
 func (g *grid) untilOver(id core.JobID) *broker.View {
 	g.t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		v := g.view(id)
 		if v.Over {
 			return v

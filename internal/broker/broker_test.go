@@ -314,7 +314,7 @@ func TestAClusterThatCannotStartAnythingIsNotTriedForEver(t *testing.T) {
 	g := newGrid(t)
 	g.a.fail, g.b.fail = errors.New("no space left"), errors.New("no space left")
 	id := g.submit(jobfile.Job{})
-	for end := time.Now().Add(10 * time.Second); len(g.explained(id, "lost")) == 0; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(g.explained(id, "lost")) == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("nobody says that it cannot be started")
 		}

@@ -115,7 +115,10 @@ func (b *Broker) fetchOnce(ctx context.Context, s *source, to *cluster) (got fet
 	defer release()
 	got.began = b.now()
 	got.Moved, err = b.peer(ctx, to).Take(ctx, offer)
-	if errors.Is(err, driver.ErrAway) {
+	switch {
+	case err == nil:
+		b.saw(s.from.Name, to.Name, &got.Moved, got.began)
+	case errors.Is(err, driver.ErrAway):
 		err = &unstagedError{err, false}
 	}
 	return got, err

@@ -84,6 +84,8 @@ func (t *turn) message(j *job, m *wire.Message) {
 	case wire.Left:
 		t.left(j, m)
 	case wire.Ended:
+		cluster := j.rec.Cluster
+		t.after(func() { t.b.sawCarried(cluster, "", m.Carried) })
 		if !t.again(j, m) {
 			t.over(j, m)
 		}
@@ -118,6 +120,8 @@ func (t *turn) running(j *job, m *wire.Message) {
 	if len(m.Hosts) > 0 {
 		j.rec.Hosts = m.Hosts
 	}
+	cluster := j.rec.Cluster
+	t.after(func() { t.b.sawCarried("", cluster, m.Carried) })
 	t.explain(j, "start", "runs in "+j.rec.Cluster+" "+choice, "checkpoint method "+m.Method+": "+m.Why, nil)
 	t.step(&core.Input{Kind: core.Started, Job: j.rec.ID, Epoch: j.rec.Epoch})
 }
@@ -195,7 +199,7 @@ func (t *turn) savedNow(j *job, s *wire.Saved) {
 	t.moved(j, history.Transfer{What: history.Save, From: j.rec.Cluster, Method: saved.Method, Bytes: saved.Bytes, Sent: saved.Moved,
 		Seconds: saved.Took.Seconds(), Frozen: saved.Frozen.Seconds()})
 	cluster := j.rec.Cluster
-	t.after(func() { t.b.sawSaved(cluster, &saved) })
+	t.after(func() { t.b.sawCarried(cluster, "", wire.Carried{Bytes: saved.Moved, Took: saved.Sending}) })
 	t.explain(j, "checkpoint", fmt.Sprintf("checkpoint %d saved", saved.N),
 		fmt.Sprintf("%s of which %s had to be sent; the program stood still for %.2f s", size(saved.Bytes), size(saved.Moved), saved.Frozen.Seconds()),
 		map[string]any{"bytes": saved.Bytes, "moved": saved.Moved, "frozen_s": saved.Frozen.Seconds(), "took_s": saved.Took.Seconds()})

@@ -134,8 +134,8 @@ func (b *Broker) addWeather(h *HostView) {
 	}
 }
 
-// Graph is the network between the hosts within reach, of all clusters or of
-// one, as it will be over some time.
+// Graph is the network between the hosts within reach that jobs can run on, of all
+// clusters or of one, as it will be over some time.
 func (b *Broker) Graph(on string, over time.Duration) (*nodesel.Network, error) {
 	if err := b.isCluster(on); err != nil {
 		return nil, err
@@ -143,19 +143,43 @@ func (b *Broker) Graph(on string, over time.Duration) (*nodesel.Network, error) 
 	w := &b.weather
 	var names []string
 	for i, h := range w.hosts {
-		c := b.clusterNamed(w.whose[i])
-		if on == "" && (c == nil || c.outOfReach() == nil) || c != nil && c.Name == on || c == nil && on != "" && w.proxy[on] == h.Name {
+		if b.offersSensor(i, on) {
 			names = append(names, h.Name)
 		}
 	}
-	if on == "" {
-		for _, h := range w.book.Hosts() { // that a file describes
-			if !slices.Contains(names, h) {
-				names = append(names, h)
-			}
+	for _, h := range w.book.Hosts() {
+		if !slices.Contains(names, h) && b.offersDescribed(h, on) {
+			names = append(names, h)
 		}
 	}
 	return connected(w.book.Graph(names, b.now(), over)), nil
+}
+
+// offersSensor reports whether jobs can run where a sensor is: not where they are
+// only submitted from, and on this machine only if it is a cluster.
+func (b *Broker) offersSensor(i int, on string) bool {
+	whose := b.weather.whose[i]
+	return slices.ContainsFunc(b.clusters, func(c *cluster) bool {
+		return (c.Name == whose || whose == "" && c.Site == "") && !c.Managed && c.asked(on)
+	})
+}
+
+// asked reports whether a cluster is the one that is asked for, or, if that is any,
+// within reach.
+func (c *cluster) asked(on string) bool { return on == c.Name || on == "" && c.outOfReach() == nil }
+
+// offersDescribed reports whether jobs can run on what a file calls a host: one of
+// ours, or else maybe one of a manager's, of which we do not know the names.
+func (b *Broker) offersDescribed(name, on string) bool {
+	managed := false
+	for _, c := range b.clusters {
+		if !c.Managed && slices.Contains(c.HostNames, name) {
+			return c.asked(on)
+		}
+		managed = managed || c.Managed && c.outOfReach() == nil
+	}
+	isSensor := slices.ContainsFunc(b.weather.hosts, func(h watch.Host) bool { return h.Name == name })
+	return managed && on == "" && !isSensor && b.clusterNamed(name) == nil
 }
 
 // connected leaves hosts out of which nothing is known: they would be taken to be

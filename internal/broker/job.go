@@ -33,6 +33,7 @@ type job struct {
 	quote     *history.Quote
 	question  map[string]any // what the last decision was about
 	over      bool           // terminal, and its results are home
+	left      bool           // what was to be left at clusters is there; of those who bring it home
 	kept      bool           // its description is stored
 
 	stopStaging func() // ends the bringing of its inputs; nil: never begun

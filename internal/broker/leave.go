@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/history"
 	"github.com/godwit-hpc/godwit/internal/jobfile"
@@ -65,6 +67,7 @@ func (b *Broker) leaveAll(ctx context.Context, j *job) error {
 			errs = append(errs, fmt.Errorf("%s to %s: %w; it lies at %s:%s", l.From, l.To, err, j.rec.Cluster, l.path))
 		}
 	}
+	j.left = len(errs) == 0
 	return errors.Join(errs...)
 }
 
@@ -83,7 +86,6 @@ func (b *Broker) leave(ctx context.Context, l *leaving) error {
 	if l.from == nil || l.to == nil {
 		return errors.New("there is no such cluster any more")
 	}
-	const tries = 3
 	said := ""
 	for wait, n := time.Second, 1; ; wait = min(2*wait, 30*time.Second) {
 		err := b.leaveOnce(ctx, l)
@@ -118,24 +120,37 @@ func (b *Broker) leaveOnce(ctx context.Context, l *leaving) error {
 	}
 	began := b.now()
 	f, err := from.Stat(ctx, l.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // there was none, or it was left before
-	}
-	if err != nil {
+	none := errors.Is(err, fs.ErrNotExist) // there was none, or it was left before
+	if err != nil && !none {
 		return err
 	}
-	p, m, how := driver.Place{Path: l.path, To: l.at}, driver.Moved{Bytes: f.Size}, "at the same site"
-	if l.from.Site != l.to.Site {
+	m, how := driver.Moved{Bytes: f.Size}, "at the same site"
+	var placed []driver.Placed
+	switch {
+	case l.from.Site == l.to.Site:
+		// Also if there is none: one that was cut off while it took its place is gone
+		// from where it was. The cluster that set it aside knows it as its own.
+		placed, err = from.Place(ctx, driver.Place{Path: l.path, To: l.at})
+		if none && len(placed) == 0 {
+			return err
+		}
+	case none:
+		return nil
+	default:
 		if m, how, err = b.toSite(ctx, l, from, to, f.Size); err != nil {
 			return err
 		}
-		p.Path, p.Tree = "", m.Tree
+		if placed, err = to.Place(ctx, driver.Place{Tree: m.Tree, To: l.at}); err == nil {
+			b.dropOutgoing(ctx, l.from.Name, l.path) // else it would come again after a crash
+		}
 	}
-	placed, err := to.Place(ctx, p)
 	if err != nil {
 		return err
 	}
 	for _, x := range placed {
+		if none {
+			m.Bytes += x.Size // of what was left of it
+		}
 		if x.Tree != "" {
 			b.replicasOf(ctx).note(replica{Site: l.to.Site, Path: x.Path, Size: x.Size, ModTime: x.ModTime, Tree: x.Tree, At: []string{l.to.Name}, Elsewhere: true, Used: b.now()})
 		}
@@ -167,8 +182,8 @@ func (b *Broker) toSite(ctx context.Context, l *leaving, from, to driver.Placer,
 	return m, "through the broker", err
 }
 
-// dropOutgoing removes what has been left where it belongs. What stays, stays
-// until the site tidies up.
+// dropOutgoing removes what has been left where it belongs. What stays goes when
+// the attempt is released once more.
 func (b *Broker) dropOutgoing(ctx context.Context, cluster, path string) {
 	c := b.clusterNamed(cluster)
 	if path == "" || c == nil {
@@ -178,6 +193,57 @@ func (b *Broker) dropOutgoing(ctx context.Context, cluster, path string) {
 		if err := files.Drop(ctx, path); err != nil {
 			b.opt.Log.Warn("results that were left elsewhere stay", "cluster", cluster, "path", path, "error", err)
 		}
+	}
+}
+
+// dropSetAside removes what an attempt that is over set aside: nobody asks for it
+// any more, unless it is still to be left where it belongs, or could not be. A
+// cluster that is out of reach is waited for. It reports false if the broker ends
+// meanwhile.
+func (b *Broker) dropSetAside(j *job, c core.Command) bool {
+	var rec store.Job
+	if b.ask(b.ctx, func(*turn) { rec = j.rec }) != nil {
+		return false
+	}
+	if j.spec == nil { // it is over, and only the outbox knows of it
+		known, err := b.opt.Store.Job(b.ctx, strconv.FormatInt(int64(c.Job), 10))
+		if err != nil {
+			return errors.Is(err, store.ErrNoJob)
+		}
+		rec = *known
+	}
+	name := fmt.Sprintf("%d.%d", c.Job, c.Epoch) // as agents call it
+	i := slices.IndexFunc(b.clusters, func(x *cluster) bool { return x.id == c.Cluster })
+	if i < 0 || rec.Spec == nil || len(rec.Spec.Leave) == 0 || filepath.Base(rec.Outgoing) == name {
+		return true
+	}
+	ctx := As(b.ctx, ownerOf(&rec))
+	files, ok := b.stager(ctx, b.clusters[i]).(driver.Placer)
+	if !ok {
+		return true
+	}
+	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
+		err := files.Drop(ctx, name)
+		switch {
+		case err == nil:
+			return true
+		case b.ctx.Err() != nil:
+			return false
+		case !errors.Is(err, driver.ErrAway):
+			b.opt.Log.Warn("results that nobody asks for stay", "cluster", b.clusters[i].Name, "name", name, "error", err)
+			return true
+		case !pause(b.ctx, wait):
+			return false
+		}
+	}
+}
+
+// tidyOutgoing has what lay at the cluster of a job removed, now that it is where
+// it belongs. It goes through the outbox: the cluster may be out of reach.
+func (t *turn) tidyOutgoing(j *job) {
+	if j.left {
+		j.rec.Outgoing = ""
+		t.tidy(j, j.rec.Epoch)
 	}
 }
 

@@ -152,7 +152,7 @@ func (t *turn) ran(j *job, how history.Outcome) {
 	if v, _ := j.lastVitals(); v != nil {
 		run.CPU, run.Share, run.SandboxCost = v.CPU, v.Mean, v.SandboxCost
 		if how == history.Finished {
-			run.Need, run.Bytes = v.Used, float64(j.begunIO+v.Read+v.Written)
+			run.Need, run.Slowness, run.Bytes = v.Used, v.Slowness, float64(j.begunIO+v.Read+v.Written)
 		}
 		j.rec.CPU += v.CPU
 		j.rec.Wall += v.Wall

@@ -85,12 +85,16 @@ func (b *Broker) alternatives(ctx context.Context, j *job, v *wire.Vitals, input
 		return nil
 	}
 	bring := b.bringTimes(ctx, inputs)
+	rows, err := b.opt.Store.Transfers(ctx, store.Past{Limit: recent})
+	if err != nil {
+		rows = nil // what is guessed has to do
+	}
 	var moves []core.Alternative
 	for _, c := range b.clusters {
 		if c.Name == j.rec.Cluster || len(allowed) > 0 && !slices.Contains(allowed, c.id) || c.outOfReach() != nil {
 			continue
 		}
-		overhead := b.overhead(ctx, j, v)
+		overhead := b.overhead(rows, j, v, c)
 		if c.Managed {
 			wait, _ := b.queueWait(ctx, c, j.spec)
 			if !wait.Known() {
@@ -115,59 +119,6 @@ func (b *Broker) workElsewhere(ctx context.Context, j *job, v *wire.Vitals) (pre
 		return d, d.Known()
 	}
 	return predict.FromQuantiles(v.Work)
-}
-
-// overheadSpread is how uncertain the cost of a move is, as a standard deviation
-// of the logarithm.
-const overheadSpread = 0.4
-
-// leastOverhead is what a move costs at least: to stop, to be placed, to start.
-const leastOverhead = 0.5
-
-// guessedOverhead is what a save and a restore cost together where nobody has
-// done either yet.
-const guessedOverhead = 3
-
-// overhead is the seconds a move is expected to cost: as the agent measured, or
-// as earlier moves did.
-func (b *Broker) overhead(ctx context.Context, j *job, v *wire.Vitals) predict.Dist {
-	switch {
-	case v.Method == "restart":
-		return predict.LogNormal(leastOverhead, overheadSpread)
-	case v.SaveCost > 0:
-		return predict.LogNormal(leastOverhead+v.SaveCost, overheadSpread)
-	}
-	cost := predict.Point(leastOverhead)
-	program, _ := history.Program(j.spec.Argv)
-	rows, err := b.opt.Store.Transfers(ctx, store.Past{Limit: recent})
-	for _, what := range []string{history.Save, history.Restore} {
-		like := history.Transfer{What: what, Program: program, Method: v.Method, From: j.rec.Cluster}
-		q, _, _ := history.Cost(rows, like, toSend(rows, like, v.Memory))
-		d, ok := predict.FromQuantiles(q)
-		if !ok || err != nil {
-			d = predict.LogNormal(guessedOverhead/2, 2*overheadSpread)
-		}
-		cost = predict.Sum(cost, d)
-	}
-	return cost
-}
-
-// toSend is how many bytes of a program the depot will not have yet: as many as
-// last time; else such a part of its memory as it was of another program's.
-func toSend(rows []history.Transfer, like history.Transfer, memory int64) int64 {
-	part := 1.0
-	for i := len(rows) - 1; i >= 0; i-- { // the newest, which is the first, counts
-		r := &rows[i]
-		if r.What == like.What && r.Method == like.Method && r.Program != like.Program && r.Bytes > 0 {
-			part = min(1, float64(r.Sent)/float64(r.Bytes))
-		}
-	}
-	for i := range rows {
-		if r := &rows[i]; r.What == like.What && r.Method == like.Method && r.Program == like.Program {
-			return r.Sent
-		}
-	}
-	return int64(part * float64(memory))
 }
 
 func (b *Broker) speed(c *cluster) float64 {

@@ -115,6 +115,14 @@ func (b *Broker) Rules(ctx context.Context) error {
 // stager is what moves the files of a cluster as who asks sees them; nil if
 // nothing does.
 func (b *Broker) stager(ctx context.Context, c *cluster) driver.Stager {
+	s := b.filesOf(ctx, c)
+	if far, ok := s.(farFiles); ok && c.Site != "" {
+		return &sighted{far, b, c.Name}
+	}
+	return s
+}
+
+func (b *Broker) filesOf(ctx context.Context, c *cluster) driver.Stager {
 	u, err := b.user(ctx)
 	if err != nil {
 		return nil

@@ -23,6 +23,7 @@ func (b *Broker) know(ctx context.Context, a *wire.Attempt) {
 	a.MTBF = b.past.mtbf(a.Cluster)
 	if runs, err := b.runsOf(ctx, program); err == nil {
 		a.Bytes, a.Duty = history.Bytes(runs, program, args), history.Duty(runs, program)
+		a.Pace = wire.Pace(history.PaceOf(runs, program))
 		for i := range runs { // as last measured while it ran there
 			if a.SandboxCost = runs[i].SandboxCost; a.SandboxCost > 0 {
 				break

@@ -194,7 +194,7 @@ func (a *attempt) order(t *testing.T, kind wire.Kind) wire.Order {
 			if o.Kind == kind {
 				return o
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("job %d epoch %d gets no order %s", a.Job, a.Epoch, kind)
 		}
 	}
@@ -309,7 +309,7 @@ func (g *grid) next() *attempt {
 	select {
 	case a := <-g.started:
 		return a
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		g.t.Fatal("nothing is started")
 		return nil
 	}
@@ -318,7 +318,7 @@ func (g *grid) next() *attempt {
 // until waits until a job is in a state.
 func (g *grid) until(id core.JobID, want core.State) *broker.View {
 	g.t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		v := g.view(id)
 		if v.State == want {
 			return v

@@ -71,6 +71,9 @@ func (b *Broker) load(ctx context.Context) error {
 			return err
 		}
 		b.jobs[rec.ID] = j
+		if j.spec != nil && j.spec.Pattern != nil {
+			b.patterns.Store(true)
+		}
 	}
 	return b.keepShape(ctx, w, len(l.Snapshots) == 0 && len(l.Events) == 0)
 }

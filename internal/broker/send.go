@@ -48,9 +48,20 @@ func (b *Broker) carryOut(j *job, id uint64, c core.Command) {
 		if !ok {
 			return // the broker ends: the outbox remembers
 		}
-		b.tell(func(t *turn) {
-			t.sent(id)
-			t.settle(j)
+		sent := func() {
+			b.tell(func(t *turn) {
+				t.sent(id)
+				t.settle(j)
+			})
+		}
+		if c.Kind != core.Release || j.spec != nil && len(j.spec.Leave) == 0 {
+			sent()
+			return
+		}
+		b.beside(func() { // nothing that comes after it waits for it
+			if b.dropSetAside(j, c) {
+				sent()
+			}
 		})
 	})
 }

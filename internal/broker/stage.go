@@ -224,9 +224,6 @@ func (b *Broker) sawMove(j *job, what string, m driver.Moved, began core.Time, x
 		why = fmt.Sprintf("%s of %s had to be sent, in %s s", amount(m.Sent), amount(m.Bytes), span(took))
 	}
 	x.What, x.Bytes, x.Sent, x.Seconds = history.StageIn, m.Bytes, m.Sent, took
-	if b.opt.Moved != nil && m.Sent > 0 {
-		b.opt.Moved(x.From, x.To, m.Sent, time.Duration(took*float64(time.Second)))
-	}
 	b.tell(func(t *turn) {
 		t.explain(j, "stage", what, why, map[string]any{"bytes": m.Bytes, "sent": m.Sent, "seconds": took})
 		if m.Sent > 0 {

@@ -201,7 +201,7 @@ func (t *turn) letIn(j *job) {
 func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, need predict.Dist, bring []time.Duration) *core.Job {
 	program, _ := history.Program(spec.Argv)
 	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: owner.Name, App: program, Kind: spec.Kind, Place: spec.Place,
-		Retries: spec.Retries, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring, Pattern: spec.Pattern, Trials: t.b.trials(spec)}}}
+		Retries: spec.Retries, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring, Pattern: spec.Pattern, Trials: t.b.trials(spec, t.now)}}}
 	if proto.Place == core.PlaceDefault {
 		proto.Place = core.DeadlineFirst
 	}

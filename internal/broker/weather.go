@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/agent/wire"
@@ -22,7 +24,7 @@ import (
 
 // Weather says what is to be measured of the network.
 type Weather struct {
-	Off     bool
+	Off     bool          // no way is probed; machines are looked at, which loads no link
 	Every   time.Duration // a way is not measured more often; 0: as often as the budget allows
 	Budget  float64       // part of each link that may be used for it; 0: the usual one
 	Network string        // file that describes what may not be measured; "": none
@@ -31,12 +33,23 @@ type Weather struct {
 // forecasts is the weather as the broker knows it.
 type forecasts struct {
 	book   *weather.Book
-	watch  *watch.Watch      // nil: nothing is measured
+	watch  *watch.Watch
 	hosts  []watch.Host      // with a sensor, the broker's own first
 	whose  []string          // cluster of each of them; "": the broker's own machine
+	own    string            // cluster of the broker's own machine whose processors are looked at; "": none
 	proxy  map[string]string // by cluster: the host that stands for it; "" is the broker's own machine
 	sensor *sensor.Sensor    // on this machine
 	moved  func(string, string, int64, time.Duration)
+
+	mu    sync.Mutex
+	going map[[2]string]*going // by way
+}
+
+// going is what went over a way at the same time: each transfer by itself would tell
+// of its part of it.
+type going struct {
+	from, to core.Time
+	bytes    int64
 }
 
 const (
@@ -49,6 +62,10 @@ const (
 	keepThin  = 14 * 24 * time.Hour
 	keepEvery = 5 * time.Second
 	thinEvery = time.Hour
+	// So long transfers that overlap may go on until what they achieve is noted.
+	goingLong = time.Minute
+	// Nobody believes that a way carries more.
+	mostMbps = 1e6
 )
 
 // openWeather reads what was measured before and sees who can measure.
@@ -70,13 +87,9 @@ func (b *Broker) openWeather(ctx context.Context) error {
 	}
 	w.book.Load(entries)
 	b.findSensors()
-	if len(w.hosts) < 2 {
-		return nil
-	}
-	if !b.opt.Weather.Off {
-		w.watch = watch.New(watch.Options{Hosts: w.hosts, Book: w.book, Now: b.now, Log: b.opt.Log,
-			Plan: plan.Config{Budget: b.opt.Weather.Budget, Every: b.opt.Weather.Every}})
-	}
+	w.watch = watch.New(watch.Options{Hosts: w.hosts, Book: w.book, Unprobed: b.opt.Weather.Off, Now: b.now, Log: b.opt.Log,
+		Plan: plan.Config{Budget: b.opt.Weather.Budget, Every: b.opt.Weather.Every}})
+	w.going = map[[2]string]*going{}
 	w.moved = b.opt.Moved
 	b.opt.Moved = b.sawTransfer
 	return nil
@@ -94,7 +107,7 @@ func (b *Broker) findSensors() {
 	var load func(context.Context) (driver.Load, error)
 	for _, c := range b.clusters {
 		if c.Site == "" && !c.Managed && load == nil {
-			load = c.Driver.Load
+			load, w.own = c.Driver.Load, c.Name
 		}
 	}
 	w.sensor = sensor.New(load, b.opt.Clock)
@@ -149,12 +162,7 @@ func (b *Broker) addSensor(h watch.Host, cluster string) string {
 // watchWeather measures, and keeps what was measured, until the broker ends.
 func (b *Broker) watchWeather(ctx context.Context) {
 	w := &b.weather
-	if len(w.hosts) < 2 {
-		return
-	}
-	if w.watch != nil {
-		b.goBeside(w.watch.Run)
-	}
+	b.goBeside(w.watch.Run)
 	thinned := b.now()
 	for pause(ctx, keepEvery) {
 		var thin *store.Thin
@@ -163,6 +171,7 @@ func (b *Broker) watchWeather(ctx context.Context) {
 			thin = &store.Thin{Before: now.Add(-keepAll), Step: thinTo, Drop: now.Add(-keepThin)}
 			w.book.Forget(now.Add(-keepThin))
 		}
+		w.noteGone(b.now(), keepEvery)
 		if list := w.book.Take(); len(list) > 0 || thin != nil {
 			b.tell(func(t *turn) {
 				for _, e := range list {
@@ -176,35 +185,75 @@ func (b *Broker) watchWeather(ctx context.Context) {
 
 func (b *Broker) closeWeather() { _ = b.weather.sensor.Close() }
 
+// leastBytes tell of more than delays, if they took long enough.
+const leastBytes = 1 << 20
+
 // tellsOfTheWay says whether a transfer was large, or took long enough, to tell how
 // fast the way is: a short one tells of nothing but delays, and to find each other
 // takes two sites a second or two.
 func tellsOfTheWay(bytes int64, took time.Duration) bool {
-	const large, least, long = 16 << 20, 1 << 20, 10 * time.Second
-	return bytes >= large && took > 0 || bytes >= least && took >= long
+	const large, long = 16 << 20, 10 * time.Second
+	return bytes >= large && took > 0 || bytes >= leastBytes && took >= long
 }
 
-// sawTransfer takes in what a transfer achieved.
+// sawTransfer takes in a transfer that has just ended. What it achieved is noted when
+// no other can have gone at the same time.
 func (b *Broker) sawTransfer(from, to string, bytes int64, took time.Duration) {
 	w := &b.weather
 	a, known := w.proxy[from]
 	z, alsoKnown := w.proxy[to]
-	if known && alsoKnown && a != z && tellsOfTheWay(bytes, took) {
-		mbps := float64(bytes) * 8 / 1e6 / took.Seconds()
-		w.book.Add(weather.Key{What: measured.Mbps, From: a, To: z}, b.now(), mbps)
-		if w.watch != nil {
-			w.watch.Told(a, z, mbps)
-		}
+	if known && alsoKnown && a != z && bytes >= leastBytes && mbps(bytes, took) < mostMbps {
+		w.add([2]string{a, z}, b.now(), took, bytes)
 	}
 	if w.moved != nil {
 		w.moved(from, to, bytes, took)
 	}
 }
 
-// sawSaved takes in how fast a checkpoint came from a cluster.
-func (b *Broker) sawSaved(cluster string, s *wire.Saved) {
-	if b.opt.Moved != nil && s.Sending > 0 && s.Moved > 0 {
-		b.opt.Moved(cluster, "", s.Moved, s.Sending)
+// add takes in that so many bytes went over a way until now.
+func (w *forecasts) add(way [2]string, now core.Time, took time.Duration, bytes int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	from := now.Add(-took)
+	g := w.going[way]
+	if g != nil && (from > g.to || now.Sub(g.from) > goingLong) {
+		w.note(way, g, now)
+		g = nil
+	}
+	if g == nil {
+		g = &going{from: from}
+		w.going[way] = g
+	}
+	g.from, g.to, g.bytes = min(g.from, from), now, g.bytes+bytes
+}
+
+// noteGone notes what transfers achieved of which the last ended so long ago.
+func (w *forecasts) noteGone(now core.Time, ago time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for way, g := range w.going { // order-free: each is of a way of its own
+		if now.Sub(g.to) >= ago {
+			w.note(way, g, now)
+			delete(w.going, way)
+		}
+	}
+}
+
+func (w *forecasts) note(way [2]string, g *going, now core.Time) {
+	if took := g.to.Sub(g.from); tellsOfTheWay(g.bytes, took) {
+		rate := mbps(g.bytes, took)
+		w.book.Add(weather.Key{What: measured.Mbps, From: way[0], To: way[1]}, now, rate)
+		w.watch.Told(way[0], way[1], rate)
+	}
+}
+
+func mbps(bytes int64, took time.Duration) float64 { return float64(bytes) * 8 / 1e6 / took.Seconds() }
+
+// sawCarried takes in how fast files of a job went from a cluster to another, "" being
+// the broker.
+func (b *Broker) sawCarried(from, to string, c wire.Carried) {
+	if b.opt.Moved != nil && c.Bytes > 0 && c.Took > 0 {
+		b.opt.Moved(from, to, c.Bytes, c.Took)
 	}
 }
 
@@ -290,7 +339,13 @@ func (b *Broker) shareHosts(c *cluster) []string {
 		return nil
 	}
 	if len(c.HostNames) == 1 {
-		return []string{w.proxy[c.Name]}
+		// Another cluster of the same machine may have other processors of it.
+		host := w.proxy[c.Name]
+		i := slices.IndexFunc(w.hosts, func(h watch.Host) bool { return h.Name == host })
+		if i < 0 || w.whose[i] != c.Name && (w.whose[i] != "" || w.own != c.Name) {
+			return nil
+		}
+		return []string{host}
 	}
 	return b.sensorNames(c)
 }
@@ -298,7 +353,7 @@ func (b *Broker) shareHosts(c *cluster) []string {
 // WeatherView is what is known of the network and its hosts.
 type WeatherView struct {
 	Now      core.Time
-	Watching int // hosts with sensors that measure; 0: nothing is measured
+	Watching int // hosts that are looked at, or between which is measured; 0: nothing is measured
 	Series   []weather.Series
 }
 
@@ -306,8 +361,11 @@ type WeatherView struct {
 func (b *Broker) Weather(over time.Duration) WeatherView {
 	w := &b.weather
 	v := WeatherView{Now: b.now(), Series: w.book.All(b.now(), over)}
-	if w.watch != nil {
-		v.Watching = len(w.hosts)
+	ways := len(w.hosts) > 1 && !b.opt.Weather.Off
+	for i := range w.hosts {
+		if ways || w.hosts[i].Machine {
+			v.Watching++
+		}
 	}
 	return v
 }

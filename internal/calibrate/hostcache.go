@@ -18,7 +18,7 @@ type hostEntry struct {
 
 // ratesVersion changes with what is measured: what was remembered before is then
 // no longer valid.
-const ratesVersion = 2
+const ratesVersion = 3
 
 // Host is Rates with a memory, as Speed is Measure with one. Of the first few
 // measurements the best of each rate of computing counts, since whatever disturbs
@@ -56,7 +56,8 @@ func better(was, now perfmodel.Host, k float64) perfmodel.Host {
 	for i, l := range was.Levels {
 		n := &now.Levels[i]
 		apart += (math.Pow(math.Log(n.Latency/l.Latency), 2) + math.Pow(math.Log(n.InOrder/l.InOrder), 2)) / float64(2*len(was.Levels))
-		n.Latency, n.InOrder = mean(l.Latency, n.Latency), mean(l.InOrder, n.InOrder)
+		n.Latency, n.InOrder, n.Written = mean(l.Latency, n.Latency), mean(l.InOrder, n.InOrder), mean(l.Written, n.Written)
+		n.Beside, n.BesideWritten = (k*l.Beside+n.Beside)/(k+1), (k*l.BesideWritten+n.BesideWritten)/(k+1)
 	}
 	now.Fault = mean(was.Fault, now.Fault)
 	now.Spread = math.Sqrt((k*was.Spread*was.Spread+now.Spread*now.Spread)/(k+1) + apart*k/((k+1)*(k+1)))

@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"os"
@@ -78,7 +79,7 @@ func rates(ctx context.Context) (perfmodel.Host, error) {
 	defer func() { _ = unix.Munmap(block) }()
 	h.Fault = touched.Seconds() / (mostBlock / h.Page)
 	var spread float64
-	h.Levels, spread, err = levels(ctx, block, s)
+	h.Levels, spread, err = levels(ctx, block, speed, s)
 	h.Spread = spread
 	return h, err
 }
@@ -86,23 +87,42 @@ func rates(ctx context.Context) (perfmodel.Host, error) {
 // levels are what lines cost that come back after as many bytes as each block
 // has, and how much the measurements of the same differ: the root mean square of
 // the relative deviations.
-func levels(ctx context.Context, block []byte, s *scratch) ([]perfmodel.Level, float64, error) {
+func levels(ctx context.Context, block []byte, speed float64, s *scratch) ([]perfmodel.Level, float64, error) {
 	var list []perfmodel.Level
+	var computing, writing float64 // what a line of the nearest block takes if much is computed with it
 	squares, n := 0.0, 0
 	for size := leastBlock; size <= len(block); size *= 2 {
-		random, off, err := typical(ctx, chasing(block[:size]), s)
-		if err != nil {
-			return nil, 0, err
+		part := block[:size]
+		var line [5]float64
+		for i, k := range []struct {
+			work  func(*scratch)
+			feels float64
+		}{
+			{chasing(part), waitFeels}, {sweeping(part, sweep), sweepFeels}, {sweeping(part, rewrite), sweepFeels},
+			{sweeping(part, compute), waitFeels}, {sweeping(part, recompute), waitFeels},
+		} {
+			s.sink += sweep(part, 1) // so that it is where it would be if it came back
+			took, off, err := typical(ctx, k.work, s)
+			if err != nil {
+				return nil, 0, err
+			}
+			slow, err := mixedTime() // it takes longer to change than this takes
+			if err != nil {
+				return nil, 0, err
+			}
+			took /= math.Pow(speed*float64(slow)/float64(pulseReference), k.feels)
+			line[i], squares, n = took/reads, squares+off*off, n+1
 		}
-		ordered, off2, err := typical(ctx, sweeping(block[:size]), s)
-		if err != nil {
-			return nil, 0, err
-		}
-		squares, n = squares+off*off+off2*off2, n+2
 		// The level holds what comes back within half an octave of the block.
-		l := perfmodel.Level{Bytes: math.Sqrt2 * float64(size), Latency: random / reads, InOrder: ordered / reads}
+		l := perfmodel.Level{Bytes: math.Sqrt2 * float64(size), Latency: line[0], InOrder: line[1], Written: max(line[1], line[2])}
 		if k := len(list); k > 0 { // a lucky moment does not make far memory nearer
-			l.Latency, l.InOrder = max(l.Latency, list[k-1].Latency), max(l.InOrder, list[k-1].InOrder)
+			was := list[k-1]
+			l.Latency, l.InOrder, l.Written = max(l.Latency, was.Latency), max(l.InOrder, was.InOrder), max(l.Written, was.Written)
+			near := list[0]
+			l.Beside = besides(computing, line[3], l.InOrder-near.InOrder)
+			l.BesideWritten = besides(writing, line[4], l.Written-near.Written)
+		} else {
+			computing, writing = line[3], line[4]
 		}
 		list = append(list, l)
 	}
@@ -110,10 +130,24 @@ func levels(ctx context.Context, block []byte, s *scratch) ([]perfmodel.Level, f
 	return list, math.Sqrt(squares / float64(n)), nil
 }
 
-// How memory is measured: lines read in a round, and rounds.
+// besides is the share of the shorter of computing and fetching that counts when
+// both are done together.
+func besides(computing, together, fetching float64) float64 {
+	if fetching <= 0 {
+		return 0
+	}
+	return min(1, max(0, (together-max(computing, fetching))/min(computing, fetching)))
+}
+
+// How memory is measured: lines read in a round, and rounds. What is measured is
+// that of the best moments of the host; who shares the core slows down as many lines
+// as can be fetched by about as much as other work, and less what waits for one thing
+// after the other. These powers of the slowness were seen.
 const (
-	reads  = 1 << 15
-	rounds = 7
+	reads      = 1 << 15
+	rounds     = 7
+	sweepFeels = 1
+	waitFeels  = 0.4
 )
 
 // chasing reads lines of a block at random. Each round goes on where the one
@@ -123,12 +157,12 @@ func chasing(block []byte) func(*scratch) {
 	return func(*scratch) { at = chase(block, at, lines, reads) }
 }
 
-// sweeping reads lines of a block in order, round after round.
-func sweeping(block []byte) func(*scratch) {
+// sweeping does something with the lines of a block in order, round after round.
+func sweeping(block []byte, with func(part []byte, turns int) uint64) func(*scratch) {
 	from, stretch := 0, min(len(block), reads*perfmodel.Line)
 	turns := reads * perfmodel.Line / stretch
 	return func(s *scratch) {
-		s.sink += sweep(block[from:from+stretch], turns)
+		s.sink += with(block[from:from+stretch], turns)
 		from = (from + stretch) % len(block)
 	}
 }
@@ -200,6 +234,47 @@ func sweep(block []byte, turns int) uint64 {
 	for range turns {
 		for at := 0; at < len(block); at += perfmodel.Line {
 			sum += uint64(block[at])
+		}
+	}
+	return sum
+}
+
+// rewrite writes to all of each line, in order, as programs do: few stores can wait
+// at once, and so few lines are under way. Zeros, which is what chase reads.
+func rewrite(block []byte, turns int) uint64 {
+	for range turns {
+		for at := 0; at+perfmodel.Line <= len(block); at += perfmodel.Line {
+			*(*[perfmodel.Line]byte)(block[at:]) = [perfmodel.Line]byte{}
+		}
+	}
+	return 0
+}
+
+// compute does about as much with each line as programs that read all of it: each
+// step waits for the one before.
+func compute(block []byte, turns int) uint64 {
+	sum := uint64(1)
+	for range turns {
+		for at := 0; at+perfmodel.Line <= len(block); at += perfmodel.Line {
+			line := block[at : at+perfmodel.Line]
+			for word := 0; word+8 <= len(line); word += 8 {
+				sum = sum*5 + binary.NativeEndian.Uint64(line[word:])
+			}
+		}
+	}
+	return sum
+}
+
+// recompute is compute that writes to each word.
+func recompute(block []byte, turns int) uint64 {
+	sum := uint64(1)
+	for range turns {
+		for at := 0; at+perfmodel.Line <= len(block); at += perfmodel.Line {
+			line := block[at : at+perfmodel.Line]
+			for word := 0; word+8 <= len(line); word += 8 {
+				sum = sum*5 + binary.NativeEndian.Uint64(line[word:])
+				binary.NativeEndian.PutUint64(line[word:], 0)
+			}
 		}
 	}
 	return sum

@@ -21,7 +21,7 @@ func TestRatesOfAHostAreMeasuredAndRemembered(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 	for i, l := range h.Levels {
-		if l.Latency <= 0 || l.InOrder <= 0 || (l.Bytes == 0) != (i == len(h.Levels)-1) {
+		if l.Latency <= 0 || l.InOrder <= 0 || l.Written < l.InOrder || l.Beside < 0 || l.Beside > 1 || l.BesideWritten < 0 || l.BesideWritten > 1 || (l.Bytes == 0) != (i == len(h.Levels)-1) {
 			t.Errorf("level %d: %+v", i, l)
 		}
 	}
@@ -47,7 +47,7 @@ func TestMeasuringRatesCanBeCancelled(t *testing.T) {
 
 func TestWhatIsTypicalOfTheMemoryIsKeptAndTheBestOfThePace(t *testing.T) {
 	host := func(pace, latency float64) perfmodel.Host {
-		return perfmodel.Host{Operations: pace, Flops: pace, Speed: pace, Fault: latency, Levels: []perfmodel.Level{{Latency: latency, InOrder: latency}}}
+		return perfmodel.Host{Operations: pace, Flops: pace, Speed: pace, Fault: latency, Levels: []perfmodel.Level{{Latency: latency, InOrder: latency, Written: latency}}}
 	}
 	got := better(host(2, 1), host(1, 4), 1)
 	if got.Operations != 2 || math.Abs(got.Levels[0].Latency-2) > 1e-9 || math.Abs(got.Fault-2) > 1e-9 {
@@ -55,5 +55,22 @@ func TestWhatIsTypicalOfTheMemoryIsKeptAndTheBestOfThePace(t *testing.T) {
 	}
 	if want := math.Log(4) / 2; math.Abs(got.Spread-want) > 1e-9 { // each is that far from their mean
 		t.Errorf("spread %g, want %g", got.Spread, want)
+	}
+}
+
+func TestWhatIsHiddenBehindComputingIsTold(t *testing.T) {
+	for _, c := range []struct{ computing, together, fetching, want float64 }{
+		{10, 10, 4, 0},    // all of it
+		{10, 12, 4, 0.5},  // half
+		{10, 14, 4, 1},    // nothing
+		{10, 25, 4, 1},    // and a bad moment
+		{10, 9, 4, 0},     // a good one
+		{4, 11, 10, 0.25}, // fetching takes longer
+		{10, 10, 0, 0},    // nothing is fetched
+		{10, 10, -0.1, 0}, // nor with luck
+	} {
+		if got := besides(c.computing, c.together, c.fetching); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%+v: %g", c, got)
+		}
 	}
 }

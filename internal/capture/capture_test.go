@@ -99,15 +99,21 @@ func readAgain(t *testing.T, p *capture.Pattern) {
 	}
 }
 
-// everything compiles the program of many ways.
-func everything(t *testing.T) string {
+// compiled is the path of a C program of testdata.
+func compiled(t *testing.T, name string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "everything")
-	out, err := exec.Command("mpicc", "-O1", "-Wall", "-Wextra", "-o", path, "testdata/everything.c", "-lmpi_mpifh").CombinedOutput()
+	path := filepath.Join(t.TempDir(), name)
+	out, err := exec.Command("mpicc", "-O1", "-Wall", "-Wextra", "-o", path, filepath.Join("testdata", name+".c"), "-lmpi_mpifh").CombinedOutput()
 	if err != nil {
 		t.Fatalf("mpicc: %v\n%s", err, out)
 	}
 	return path
+}
+
+// everything is the program of many ways.
+func everything(t *testing.T) string {
+	t.Helper()
+	return compiled(t, "everything")
 }
 
 func TestEveryWayOfSendingIsSeen(t *testing.T) {
@@ -146,6 +152,30 @@ func TestAProgramThatNeverRepeatsItselfTakesLittleRoom(t *testing.T) {
 		}
 		if p.Ranks[r].Coarse == 0 || p.Ranks[r].Lost > 0 {
 			t.Errorf("rank %d: coarse %d, lost %d", r, p.Ranks[r].Coarse, p.Ranks[r].Lost)
+		}
+	}
+}
+
+func TestWhatIsFetchedCountsForWhoHasIt(t *testing.T) {
+	p, printed := mustCapture(t, compiled(t, "onesided"))
+	if want := capturetest.Sent(t, 4, printed); capturetest.Lines(p.Bytes) != capturetest.Lines(want) {
+		t.Errorf("captured\n%swant\n%s", capturetest.Lines(p.Bytes), capturetest.Lines(want))
+	}
+	if len(p.Edges) != 4 || p.Unlike != 4*11 {
+		t.Errorf("edges %v, %d calls that a skeleton lacks", p.Edges, p.Unlike)
+	}
+	readAgain(t, p)
+}
+
+func TestAHandleThatIsUsedAgainIsAnotherCommunicator(t *testing.T) {
+	program := compiled(t, "communicators")
+	for _, how := range []string{"free", "disconnect", "fortran-free", "fortran-disconnect"} {
+		p, printed := mustCapture(t, program, how)
+		if want := capturetest.Sent(t, 4, printed); capturetest.Lines(p.Bytes) != capturetest.Lines(want) {
+			t.Errorf("%s: captured\n%swant\n%s", how, capturetest.Lines(p.Bytes), capturetest.Lines(want))
+		}
+		if !strings.Contains(printed, "the handle of other ranks") {
+			t.Errorf("%s: MPI gave no handle twice, so nothing was tested", how)
 		}
 	}
 }

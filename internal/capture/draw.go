@@ -22,12 +22,19 @@ func (p *Pattern) Draw() []byte {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0fpt" height="%.0fpt" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s" font-family="Arial, Liberation Sans, Helvetica, sans-serif" font-size="11" fill="#222222">`+"\n",
 		width, height, width, height, escaped("who talks to whom in "+p.Program))
 	fmt.Fprintf(&b, `<rect width="%.0f" height="%.0f" fill="#ffffff"/>`+"\n", width, height)
-	fmt.Fprintf(&b, `<text x="%.0f" y="22" font-size="13" font-weight="bold">%s on %d ranks: %.3g s, %.0f %% of it in calls of MPI</text>`+"\n",
-		drawMargin, escaped(p.Program), p.Nodes, p.Seconds, 100*p.Share)
+	fmt.Fprintf(&b, `<text x="%.0f" y="22" font-size="13" font-weight="bold">%s</text>`+"\n", drawMargin, escaped(p.Title()))
 	p.drawMatrix(&b)
 	p.drawCircle(&b)
 	b.WriteString("</svg>\n")
 	return []byte(b.String())
+}
+
+// Title is what was captured, in a line.
+func (p *Pattern) Title() string {
+	if p.Source == OfSockets {
+		return fmt.Sprintf("%s, %d processes that talk over TCP: %.3g s", p.Program, p.Nodes, p.Seconds)
+	}
+	return fmt.Sprintf("%s on %d ranks: %.3g s, %.0f %% of it in calls of MPI", p.Program, p.Nodes, p.Seconds, 100*p.Share)
 }
 
 func escaped(s string) string {

@@ -16,6 +16,7 @@ spin 600000000
 odd 0
 group 0 2 0 1
 peer 1 800 100 16
+fetched 1 24 3
 size 3 100
 collective alltoallv 0 -2 20 320 0.1
 sequence 3 0 640 0
@@ -39,6 +40,8 @@ func TestARecordIsReadStrictly(t *testing.T) {
 		{"group 0 2 0 1", "group 0 2 0 0"},
 		{"peer 1 800", "peer 2 800"},
 		{"peer 1 800", "peer 1 -800"},
+		{"fetched 1 24", "fetched 2 24"},
+		{"fetched 1 24", "fetched 1 -24"},
 		{"alltoallv 0 -2 20 320", "alltoallv 1 -2 20 320"},
 		{"sequence 3", "sequence 4"},
 		{"sequence 3", "sequence 2"},
@@ -114,6 +117,7 @@ func FuzzPattern(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(text)
+	f.Add([]byte(`{"format":"godwit-pattern/1","source":"sockets","nodes":1,"names":["a"],"others":[{"node":0,"host":"b","sent":1,"received":2}],"bytes":[[0]],"messages":[[0]],"collective_bytes":[[0]]}`))
 	f.Add([]byte(`{"format":"godwit-pattern/1","nodes":1,"ranks":[{"spin":1}],"bytes":[[0]],"messages":[[0]],"collective_bytes":[[0]]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := Parse("x", data)

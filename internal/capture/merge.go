@@ -3,6 +3,8 @@ package capture
 import (
 	"fmt"
 	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/capture/sockets"
 )
 
 // merge puts the records of all ranks together.
@@ -28,6 +30,20 @@ func merge(records []*record) (*Pattern, error) {
 	p.addSizes(byRank)
 	p.addEdges()
 	p.addPhases()
+	return p, nil
+}
+
+// ofSockets is the pattern of a program of which no more is known than how much its
+// processes said to each other.
+func ofSockets(program string, seconds float64, t *sockets.Traffic) (*Pattern, error) {
+	n := len(t.Names)
+	if n > maxRanks {
+		return nil, fmt.Errorf("%d processes talk over TCP: a pattern has at most %d nodes", n, maxRanks)
+	}
+	p := &Pattern{Format: Format, Source: OfSockets, Program: program, Nodes: n, Seconds: seconds, Names: t.Names, Others: t.Others,
+		Bytes: t.Bytes, Messages: square(n), Collective: square(n),
+		Sizes: []Size{}, Operations: []Collective{}, Phases: []Phase{}, Groups: [][]int{}, Ranks: []Rank{}}
+	p.addEdges()
 	return p, nil
 }
 
@@ -75,12 +91,16 @@ func (p *Pattern) addRank(i int, r *record) {
 	}
 	p.Share = min(p.Share, 1)
 	p.Unlike += r.odd
-	for peer, to := range r.peers { // order-free: each has a place of its own
-		p.Bytes[i][peer] = to.bytes
-		p.Messages[i][peer] = to.messages
+	for peer, to := range r.peers { // order-free: sums
+		p.Bytes[i][peer] += to.bytes
+		p.Messages[i][peer] += to.messages
 		if peer != i {
 			p.Collective[i][peer] = to.collective
 		}
+	}
+	for peer, from := range r.fetched { // order-free: sums
+		p.Bytes[peer][i] += from.bytes
+		p.Messages[peer][i] += from.messages
 	}
 	for c := range r.collectives {
 		r.collectives[c].group = number[r.collectives[c].group]

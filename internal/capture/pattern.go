@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/capture/sockets"
 	"github.com/godwit-hpc/godwit/internal/netgraph"
 	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
@@ -21,6 +22,7 @@ const Format = "godwit-pattern/1"
 // reads it; the rest is ours.
 type Pattern struct {
 	Format     string       `json:"format"`
+	Source     string       `json:"source,omitempty"` // OfSockets, or empty: calls of MPI
 	Program    string       `json:"program"`
 	Nodes      int          `json:"nodes"`
 	Edges      []Edge       `json:"edges"`
@@ -35,9 +37,17 @@ type Pattern struct {
 	Unlike     int64        `json:"unlike,omitempty"` // calls that a skeleton will lack
 	Groups     [][]int      `json:"groups"`           // ranks that calls speak of together
 	Ranks      []Rank       `json:"ranks"`
+	// Names are those of processes, and Others those that did not come from the program,
+	// if it was seen by its sockets.
+	Names  []string        `json:"names,omitempty"`
+	Others []sockets.Other `json:"others,omitempty"`
 	// Trials are runs of its skeleton that somebody wanted kept.
 	Trials []netgraph.Trial `json:"trials,omitempty"`
 }
+
+// OfSockets is the source of a pattern whose nodes are processes that were seen to talk
+// over TCP: how much to whom, but not when nor in how many messages.
+const OfSockets = "sockets"
 
 // Edge is a pair of ranks that talk much: at least a hundredth of what the pair does
 // that talks most, whose weight is 1. Links carry both directions at once, so the
@@ -135,9 +145,10 @@ const (
 	maxFileBytes = 256 << 20
 	maxRanks     = 4096
 	maxDepth     = 64
-	maxBytes     = math.MaxInt32 // of one call: MPI counts no further
+	maxBytes     = 1 << 50 // of one call; MPI counts to 2^31, but numbers and not bytes
 	maxSlot      = 1 << 20
 	maxRounds    = 1 << 50
+	maxSum       = 1 << 60 // of what a rank counted: several can be added
 )
 
 // Read reads a pattern file of ours.
@@ -178,8 +189,8 @@ func (p *Pattern) check() *badinput.Error {
 	if p.Nodes < 1 || p.Nodes > maxRanks {
 		return &badinput.Error{Field: "nodes", Value: fmt.Sprint(p.Nodes), Want: fmt.Sprintf("a number from 1 to %d", maxRanks)}
 	}
-	if len(p.Ranks) != p.Nodes {
-		return &badinput.Error{Field: "ranks", Want: fmt.Sprintf("as many as nodes, %d; there are %d", p.Nodes, len(p.Ranks))}
+	if err := p.checkSource(); err != nil {
+		return err
 	}
 	if !(p.Seconds >= 0 && p.Share >= 0 && p.Share <= 1) {
 		return &badinput.Error{Field: "share", Value: fmt.Sprint(p.Share), Want: "from 0 to 1"}
@@ -210,6 +221,30 @@ func (p *Pattern) check() *badinput.Error {
 		}
 		if err := p.checkNodes(r.Calls, fmt.Sprintf("ranks[%d].calls", i), 1, 0); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkSource finds what a pattern cannot have because of what it was captured from.
+func (p *Pattern) checkSource() *badinput.Error {
+	ranks, names := p.Nodes, 0
+	switch p.Source {
+	case "":
+	case OfSockets:
+		ranks, names = 0, p.Nodes
+	default:
+		return &badinput.Error{Field: "source", Value: p.Source, Want: OfSockets + ", or none"}
+	}
+	if len(p.Ranks) != ranks {
+		return &badinput.Error{Field: "ranks", Want: fmt.Sprintf("as many as nodes, %d; there are %d", ranks, len(p.Ranks))}
+	}
+	if len(p.Names) != names {
+		return &badinput.Error{Field: "names", Want: fmt.Sprintf("as many as nodes that are processes, %d; there are %d", names, len(p.Names))}
+	}
+	for i, o := range p.Others {
+		if o.Node < 0 || o.Node >= names || o.Sent < 0 || o.Received < 0 {
+			return &badinput.Error{Field: fmt.Sprintf("others[%d]", i), Want: "one of the processes, and numbers of at least 0"}
 		}
 	}
 	return nil
@@ -299,13 +334,13 @@ func (p *Pattern) checkCall(n *Node, at string) *badinput.Error {
 	case n.Slot < NoSlot || n.Slot > maxSlot:
 		return bad("slot", n.Slot, "a small number")
 	case n.Bytes < 0 || n.Bytes > maxBytes:
-		return bad("bytes", n.Bytes, "a number that MPI can count to")
+		return bad("bytes", n.Bytes, fmt.Sprintf("a number from 0 to %d", int64(maxBytes)))
 	case !(n.Compute >= 0 && n.Gap >= 0 && n.Inside >= 0) || n.Compute+n.Gap+n.Inside > 1e9:
 		return bad("compute", n.Compute, "times of at least 0")
 	}
 	for _, x := range n.List {
 		if x < 0 || x > maxBytes || n.Call == "wait" && x > maxSlot {
-			return bad("list", x, "a number that MPI can count to")
+			return bad("list", x, fmt.Sprintf("a number from 0 to %d, or of a slot", int64(maxBytes)))
 		}
 	}
 	return nil

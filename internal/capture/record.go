@@ -20,6 +20,7 @@ type record struct {
 	odd                       int64
 	groups                    []group
 	peers                     map[int]toPeer
+	fetched                   map[int]fromPeer
 	sizes                     map[int]int64
 	collectives               []collective
 	coarse                    int
@@ -33,6 +34,9 @@ type group struct {
 }
 
 type toPeer struct{ bytes, messages, collective int64 }
+
+// fromPeer is what a rank took from another, which knows nothing of it.
+type fromPeer struct{ bytes, messages int64 }
 
 type collective struct {
 	kind         string
@@ -121,7 +125,7 @@ func (r *reader) ended() {
 func parseRecord(data []byte) (*record, error) {
 	r := &reader{lines: bufio.NewScanner(bytes.NewReader(data))}
 	r.lines.Buffer(nil, 64<<20)
-	rec := &record{peers: map[int]toPeer{}, sizes: map[int]int64{}}
+	rec := &record{peers: map[int]toPeer{}, fetched: map[int]fromPeer{}, sizes: map[int]int64{}}
 	r.want("godwit-capture")
 	r.whole(1, 1)
 	r.want("rank")
@@ -158,7 +162,10 @@ func (rec *record) tables(r *reader) {
 			rec.group(r)
 		case "peer":
 			peer := int(r.whole(0, int64(rec.ranks-1)))
-			rec.peers[peer] = toPeer{r.whole(0, math.MaxInt64), r.whole(0, math.MaxInt64), r.whole(0, math.MaxInt64)}
+			rec.peers[peer] = toPeer{r.whole(0, maxSum), r.whole(0, maxSum), r.whole(0, maxSum)}
+		case "fetched":
+			peer := int(r.whole(0, int64(rec.ranks-1)))
+			rec.fetched[peer] = fromPeer{r.whole(0, maxSum), r.whole(0, maxSum)}
 		case "size":
 			size := int(r.whole(0, 62))
 			rec.sizes[size] = r.whole(0, math.MaxInt64)
@@ -259,7 +266,7 @@ func (rec *record) call(r *reader) Node {
 		n.Bytes = 0
 	}
 	if n.Bytes > maxBytes || len(n.List) > 0 && slices.Max(n.List) > maxBytes {
-		r.fail("one with lengths that MPI can count")
+		r.fail(fmt.Sprintf("one with lengths of at most %d", int64(maxBytes)))
 	}
 	return n
 }

@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/capture/sockets"
+	"github.com/godwit-hpc/godwit/internal/clock"
 )
 
 // folderVariable names the folder into which ranks write.
@@ -24,14 +27,15 @@ type Command struct {
 	Library string   // the path of the library that records; all hosts must see it
 	Also    []string // further libraries to load
 	Env     []string
+	Now     clock.Clock // for programs without MPI, whose sockets are looked at; nil: they are not
 }
 
-// ErrNoRecord is that the command ran no MPI program.
-var ErrNoRecord = errors.New("no rank left a record: the command ran no MPI program, or one of another MPI than this library is for")
+// ErrNoRecord is that the command ran no MPI program, and nothing else is known of it.
+var ErrNoRecord = errors.New("no rank left a record: the command ran no MPI program, or one of another MPI than this library is for; and its processes were not seen to talk over TCP")
 
 // Run runs the command with its input and output as they are and returns how it
-// ended. The pattern is what its ranks wrote; the error then is about the pattern
-// alone.
+// ended. The pattern is what its ranks wrote, or else what its processes were seen to
+// say over TCP; the error then is about the pattern alone.
 func (c *Command) Run(ctx context.Context, in io.Reader, out, errs io.Writer) (code int, p *Pattern, err error) {
 	dir, err := os.MkdirTemp(c.Dir, ".godwit-capture-")
 	if err != nil {
@@ -45,19 +49,56 @@ func (c *Command) Run(ctx context.Context, in io.Reader, out, errs io.Writer) (c
 	// mpirun ends its ranks when it is asked to, on all hosts.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
-	runErr := cmd.Run()
+	if err := cmd.Start(); err != nil {
+		return 0, nil, fmt.Errorf("starting %s: %w", argv[0], err)
+	}
+	seen := c.watch(cmd.Process.Pid)
+	runErr := cmd.Wait()
+	traffic := seen()
 	if ctx.Err() != nil {
 		return 0, nil, ctx.Err()
 	}
 	if exit := new(exec.ExitError); runErr != nil && !errors.As(runErr, &exit) {
-		return 0, nil, fmt.Errorf("starting %s: %w", argv[0], runErr)
+		return 0, nil, fmt.Errorf("running %s: %w", argv[0], runErr)
 	}
 	code = cmd.ProcessState.ExitCode()
 	if code < 0 {
 		code = 1
 	}
 	p, err = ReadFolder(dir)
+	if errors.Is(err, ErrNoRecord) {
+		p, err = traffic()
+	}
 	return code, p, err
+}
+
+// watch looks at the sockets of a command that does not start ranks itself. What it
+// returns ends that, and returns what makes a pattern of what was seen.
+func (c *Command) watch(pid int) func() func() (*Pattern, error) {
+	nothing := func() (*Pattern, error) { return nil, ErrNoRecord }
+	if c.Now == nil || c.startsRanks() {
+		return func() func() (*Pattern, error) { return nothing }
+	}
+	began := c.Now()
+	w := sockets.Watch(c.Now, pid)
+	return func() func() (*Pattern, error) {
+		seconds := c.Now.Since(began).Seconds()
+		t, err := w.Stop()
+		return func() (*Pattern, error) {
+			switch {
+			case err != nil:
+				return nil, errors.Join(ErrNoRecord, err)
+			case len(t.Names) == 0:
+				return nil, ErrNoRecord
+			}
+			return ofSockets(filepath.Base(c.Argv[0]), seconds, t)
+		}
+	}
+}
+
+// startsRanks reports whether the command is one that starts the ranks of MPI programs.
+func (c *Command) startsRanks() bool {
+	return slices.Contains([]string{"mpirun", "mpiexec", "orterun"}, filepath.Base(c.Argv[0]))
 }
 
 // preload is the libraries that are loaded before all others: ours first.
@@ -79,8 +120,7 @@ func (c *Command) environment(dir string) []string {
 // forwarded is the command; an mpirun of Open MPI is told to give our variables to
 // ranks on other hosts as well.
 func (c *Command) forwarded() []string {
-	name := filepath.Base(c.Argv[0])
-	if name != "mpirun" && name != "mpiexec" && name != "orterun" {
+	if !c.startsRanks() {
 		return c.Argv
 	}
 	if out, err := exec.Command(c.Argv[0], "--version").Output(); err != nil || !strings.Contains(string(out), "Open MPI") && !strings.Contains(string(out), "OpenRTE") {

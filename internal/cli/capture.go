@@ -13,11 +13,12 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/capture"
+	"github.com/godwit-hpc/godwit/internal/capture/sockets"
 	"github.com/godwit-hpc/godwit/internal/mpirun"
 	"github.com/godwit-hpc/godwit/internal/outfile"
 )
 
-const captureLong = `Runs an MPI program as it is and records who sends how much to whom, which
+const captureLong = `Runs a program as it is and records who sends how much to whom, which
 collective operations there are, and how its calls repeat, with the computing
 between them. Writes PROGRAM.pattern, which select and skeleton read, and draws it.
 
@@ -25,8 +26,11 @@ The program is neither changed nor compiled again: a library that is loaded befo
 MPI's own notes each call (about 0.2 µs). It is made for Open MPI and works for C,
 C++ and Fortran. Ranks on other hosts must see the current folder.
 
-Exit codes: that of the command, also if it is no MPI program; 1 if its pattern could
-not be put together; 2 wrong usage.`
+Of other programs it is seen how much their processes on this machine say to each
+other over TCP, every 50 ms: enough for select, but there is no skeleton.
+
+Exit codes: that of the command; 1 if that is 0 and no pattern was written, as of a
+command that talks neither by MPI nor over TCP; 2 wrong usage.`
 
 const captureExample = `  # Captured here, four ranks
   godwit capture -- mpirun -n 4 examples/apps/build/cg
@@ -34,6 +38,9 @@ const captureExample = `  # Captured here, four ranks
   # Hosts for it, and a short program in its place
   godwit select --graph examples/networks/ten.json --pattern cg.pattern
   godwit skeleton run --time 2s cg.pattern
+
+  # Without MPI: what its processes say to each other over TCP
+  godwit capture -- python3 talk.py
 
   # Somewhere else, for a program
   godwit capture --file /tmp/lu.pattern --draw /tmp/lu.svg -o json -- mpirun -n 8 ./lu 64`
@@ -48,7 +55,7 @@ func (a *app) captureCommand() *cobra.Command {
 	f := &captureFlags{}
 	cmd := &cobra.Command{
 		Use:     "capture [flags] -- mpirun -n N PROGRAM ARGUMENTS…",
-		Short:   "Record who talks to whom in an MPI program",
+		Short:   "Record who talks to whom in a parallel program",
 		Long:    captureLong,
 		Example: captureExample,
 
@@ -84,7 +91,7 @@ func (a *app) capture(ctx context.Context, f *captureFlags, argv []string) error
 	if err != nil {
 		return err
 	}
-	c := &capture.Command{Argv: argv, Dir: dir, Library: library, Env: mpirun.Environment(os.Environ())}
+	c := &capture.Command{Argv: argv, Dir: dir, Library: library, Env: mpirun.Environment(os.Environ()), Now: a.now}
 	if lib := mpirun.Yield(); lib != "" {
 		c.Also = []string{lib}
 	}
@@ -94,9 +101,9 @@ func (a *app) capture(ctx context.Context, f *captureFlags, argv []string) error
 	}
 	code, p, err := c.Run(ctx, a.stdin, out, a.stderr)
 	switch {
-	case err != nil && code == 0 && !errors.Is(err, capture.ErrNoRecord):
+	case err != nil && code == 0: // who goes on would read the pattern of another run
 		return err
-	case err != nil: // whatever it was, the program ran
+	case err != nil: // the program's own failure is told before ours
 		a.say(err.Error())
 		return codeOrNil(code)
 	}
@@ -162,8 +169,10 @@ type captureReport struct {
 	Messages    [][]int64            `json:"messages"`
 	Collectives []capture.Collective `json:"collectives"`
 	Edges       []capture.Edge       `json:"edges"`
+	Names       []string             `json:"names,omitempty"`
+	Others      []sockets.Other      `json:"others,omitempty"`
 }
 
 func captured(f *captureFlags, p *capture.Pattern) captureReport {
-	return captureReport{f.file, f.draw, p.Program, p.Nodes, p.Seconds, p.Share, p.Bytes, p.Messages, p.Operations, p.Edges}
+	return captureReport{f.file, f.draw, p.Program, p.Nodes, p.Seconds, p.Share, p.Bytes, p.Messages, p.Operations, p.Edges, p.Names, p.Others}
 }

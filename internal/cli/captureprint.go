@@ -12,6 +12,10 @@ const mostShown = 16
 
 // captureText is a pattern for people.
 func captureText(b *strings.Builder, p *capture.Pattern) {
+	if p.Source == capture.OfSockets {
+		socketsText(b, p)
+		return
+	}
 	fmt.Fprintf(b, "%s, %d ranks, %s, %.0f %% of it in calls of MPI\n", p.Program, p.Nodes, duration(p.Seconds), 100*p.Share)
 	var t rows
 	var messages, bytes int64
@@ -46,6 +50,34 @@ func captureText(b *strings.Builder, p *capture.Pattern) {
 			fmt.Fprintf(b, "\nrank %d never repeats itself: a skeleton will lack its last %d calls\n", i, p.Ranks[i].Lost)
 		}
 	}
+}
+
+// socketsText is a pattern of processes.
+func socketsText(b *strings.Builder, p *capture.Pattern) {
+	fmt.Fprintf(b, "%s, %d processes that talk over TCP, %s\n", p.Program, p.Nodes, duration(p.Seconds))
+	var t rows
+	var bytes int64
+	for i := range p.Nodes {
+		for j := range p.Nodes {
+			bytes += p.Bytes[i][j]
+		}
+	}
+	t.add("said to each other", "%s", capture.BytesText(bytes))
+	t.add("pairs that talk much", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
+	for i, name := range p.Names {
+		if i < mostShown {
+			t.add("node "+intText(i), "%s", name)
+		}
+	}
+	for _, o := range p.Others {
+		t.add(fmt.Sprintf("node %d and %s", o.Node, o.Host), "sent %s, received %s", capture.BytesText(o.Sent), capture.BytesText(o.Received))
+	}
+	t.write(b)
+	if p.Nodes <= mostShown {
+		b.WriteString("\n")
+		matrixText(b, p)
+	}
+	b.WriteString("\nsockets do not tell when what was said: there is no skeleton of it\n")
 }
 
 func meanCompute(p *capture.Pattern) float64 {

@@ -132,7 +132,7 @@ func (a *app) startBroker(ctx context.Context, c *api.Client, state string) erro
 	if err := flock(ctx, lock); err != nil {
 		return err
 	}
-	if _, err := c.Ping(ctx); !nobodyThere(err) {
+	if _, err := a.pingUntilClear(ctx, c); !nobodyThere(err) {
 		return err // somebody else was quicker
 	}
 	log := filepath.Join(state, "broker.log")
@@ -141,7 +141,7 @@ func (a *app) startBroker(ctx context.Context, c *api.Client, state string) erro
 	if err != nil {
 		return fmt.Errorf("starting a broker: %w", err)
 	}
-	if _, err = c.Ping(ctx); nobodyThere(err) {
+	if _, err = a.pingUntilClear(ctx, c); nobodyThere(err) {
 		a.showLog(log, from)
 		return fmt.Errorf("no broker runs, and one that was started in the background %s; its log is %s", died, log)
 	}

@@ -122,7 +122,7 @@ func (a *app) measureModels(ctx context.Context, f *modelsFlags, r *models.Resul
 	}
 	tell, done := a.phases()
 	defer done()
-	return r.Run(ctx, models.Plan{Programs: f.programs, Only: f.only, Host: host, Clock: a.now, Budget: f.budget, Tell: tell,
+	return r.Run(ctx, models.Plan{Programs: f.programs, Only: f.only, Host: host, Clock: a.now, Budget: f.budget, Slowness: slowness(host), Tell: tell,
 		Save: func(r *models.Results) error { return saveJSON(f.results, r) }})
 }
 

@@ -68,7 +68,7 @@ which time no plan can be.`,
 	how.flags.Var(number(&f.weights.Run, 0, 1e6), "w1", "weight of the time to run in the matrix of ranks")
 	how.flags.Var(number(&f.weights.Move, 0, 1e6), "w2", "weight of the time to move data")
 	how.flags.Var(heuristicList(&f.heuristics), "heuristics", "only these, with commas between: "+strings.Join(flow.Heuristics(), ","))
-	how.flags.Var(atLeastZero(&f.improve), "improve", "time for the local search; by default up to 4 s, 1/100 of the makespan or 1/10 of what may be gained, while it gains more than it takes")
+	how.flags.Var(atLeastZero(&f.improve), "improve", "time for the local search; by default while it gains more than it takes, 8 s at most")
 	how.flags.Var(whole(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the plan is the same on every machine")
 	how.flags.Uint64Var(&f.seed, "seed", 1, "of the local search")
 	outputFlag(out.flags, &f.output)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/platform"
@@ -78,11 +77,10 @@ func (a *app) makePlan(ctx context.Context, d *flow.DAG, g *flow.Grid, f *flowFl
 	o := flow.Options{
 		Weights:    f.weights,
 		Heuristics: f.heuristics,
-		Budget:     func(best, bound float64) flow.Budget { return a.budget(ctx, f, best, bound) },
+		Budget:     func(float64, float64) flow.Budget { return a.budget(ctx, f) },
 	}
 	if !f.given {
-		begin := a.now()
-		o.Worth = func(best, bound float64) bool { return a.now.Since(begin) < worth(best, bound) }
+		a.thrifty(ctx, f, &o)
 	}
 	plan, err := flow.New(d, g, o)
 	if err != nil {
@@ -97,38 +95,33 @@ func (a *app) makePlan(ctx context.Context, d *flow.DAG, g *flow.Grid, f *flowFl
 	return plan, nil
 }
 
-// worth is how long to look for a better plan if nobody says how long: not so long
-// that what is lost by a vain search could be noticed, and only for a part of what
-// is to be won at the most.
-func worth(best, bound float64) time.Duration {
-	const (
-		most      = 4 * time.Second
-		ofPlan    = 1.0 / 100
-		ofWinning = 1.0 / 10
-	)
-	return min(most, time.Duration(min(ofPlan*best, ofWinning*(best-bound))*float64(time.Second)))
+// thrifty lets planning go on as long as it may pay for its time, if nobody says how
+// long.
+func (a *app) thrifty(ctx context.Context, f *flowFlags, o *flow.Options) {
+	const begins = 4 // it takes the search so many times what the first plan took to begin
+	var t flow.Thrift
+	start := a.now()
+	pays := func(best, bound, next float64) bool {
+		return t.Pays(a.now.Since(start).Seconds(), best, bound, next)
+	}
+	o.Worth = pays
+	o.Budget = func(best, bound float64) flow.Budget {
+		if !pays(best, bound, begins) {
+			return flow.Budget{}
+		}
+		stop := func(best float64) bool { return ctx.Err() != nil || !pays(best, bound, 0) }
+		return flow.Budget{Steps: f.steps, Seed: f.seed, Stop: stop}
+	}
 }
 
-// budget bounds the search. Unless the user says how long, it must be worth its
-// time: it ends when for a while it has shortened the plan by less than it took.
-func (a *app) budget(ctx context.Context, f *flowFlags, best, bound float64) flow.Budget {
-	begin := a.now()
-	limit, patience := f.improve, f.improve
-	if !f.given {
-		limit = worth(best, bound)
-		patience = limit / 4
-	}
-	if limit <= 0 {
+// budget is the search for as long as the user says.
+func (a *app) budget(ctx context.Context, f *flowFlags) flow.Budget {
+	if f.improve <= 0 {
 		return flow.Budget{}
 	}
-	found := begin
-	return flow.Budget{Steps: f.steps, Seed: f.seed, Stop: func(now float64) bool {
-		t := a.now()
-		if best-now > max(t.Sub(found).Seconds(), 1e-4*best) || f.given && now < best {
-			best, found = now, t
-		}
-		late := t.Sub(begin) >= limit || t.Sub(found) >= patience
-		return ctx.Err() != nil || late && f.steps == maxSteps
+	begin := a.now()
+	return flow.Budget{Steps: f.steps, Seed: f.seed, Stop: func(float64) bool {
+		return ctx.Err() != nil || f.steps == maxSteps && a.now.Since(begin) >= f.improve
 	}}
 }
 

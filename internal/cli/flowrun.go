@@ -248,15 +248,13 @@ func cleanID(id string, number int) string {
 
 // sendFiles brings files of a folder into the broker's depot.
 func (a *app) sendFiles(ctx context.Context, c *api.Client, dir string, names []string) (string, error) {
-	staged, err := os.MkdirTemp(dir, ".godwit-send-")
+	staged, err := newSendFolder(dir)
 	if err != nil {
-		if staged, err = os.MkdirTemp("", "godwit-send-"); err != nil {
-			return "", err
-		}
+		return "", err
 	}
-	defer func() { _ = os.RemoveAll(staged) }() // what is left harms nobody
+	defer staged.remove()
 	for _, name := range names {
-		to := filepath.Join(staged, filepath.FromSlash(name))
+		to := filepath.Join(staged.dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return "", err
 		}
@@ -271,7 +269,7 @@ func (a *app) sendFiles(ctx context.Context, c *api.Client, dir string, names []
 	if err != nil {
 		return "", err
 	}
-	id, _, _, err := depot.Push(ctx, staged, depot.NewClient(c.HTTP, api.Base+"/v1/depot"), depot.PushOptions{Limit: limit})
+	id, _, _, err := depot.Push(ctx, staged.dir, depot.NewClient(c.HTTP, api.Base+"/v1/depot"), depot.PushOptions{Limit: limit})
 	return string(id), err
 }
 

@@ -121,7 +121,7 @@ no limit. cut and join are for hosts and sites.`,
 func (a *app) labExecCommand() *cobra.Command {
 	var name, user string
 	cmd := &cobra.Command{
-		Use:   "exec [--user NAME] HOST [COMMAND...]",
+		Use:   "exec [--user NAME] HOST [--] [COMMAND...]",
 		Short: "Run a command on a host of a lab",
 		Long: `Runs a command on a host of a lab, as root or as a user of the lab; without a command,
 a shell. It ends with the exit code of the command.`,
@@ -158,6 +158,9 @@ func (a *app) labExec(ctx context.Context, l *lab.Lab, user string, args []strin
 		return &badinput.Error{Want: err.Error()}
 	}
 	argv := args[1:]
+	if len(argv) > 0 && argv[0] == "--" { // as others want it before a command
+		argv = argv[1:]
+	}
 	if len(argv) == 0 {
 		argv = []string{"/bin/sh", "-i"}
 	}

@@ -59,6 +59,7 @@ func TestALabOnTheCommandLine(t *testing.T) {
 		t.Errorf("a command on a host: %q", out)
 	}
 	godwit(t, 7, "lab", "exec", "north1", "sh", "-c", "exit 7")
+	godwit(t, 7, "lab", "exec", "north1", "--", "sh", "-c", "exit 7")
 	godwit(t, exitDone, "lab", "do", "load", "north1", "1")
 	godwit(t, exitDone, "lab", "do", "cut", "north")
 	godwit(t, exitBadInput, "lab", "do", "load", "nowhere", "1")
@@ -67,7 +68,7 @@ func TestALabOnTheCommandLine(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &labs); err != nil || len(labs) != 1 || len(labs[0].Hosts) != 3 || labs[0].Hosts[1].Load != 1 || !labs[0].Sites[1].Cut {
 		t.Errorf("the list for programs: %v %s", err, out)
 	}
-	if out, _ := godwit(t, exitDone, "lab", "list"); !strings.Contains(out, "10.77.1.1  up, cut off, load 1") {
+	if out, _ := godwit(t, exitDone, "lab", "ls"); !strings.Contains(out, "10.77.1.1  up, cut off, load 1") {
 		t.Errorf("the list for people:\n%s", out)
 	}
 	godwit(t, exitDone, "lab", "down")
@@ -84,5 +85,26 @@ func TestALabOnTheCommandLine(t *testing.T) {
 	}
 	if names, err := lab.List(); err != nil || len(names) > 0 {
 		t.Errorf("left of a scenario: %v %v", names, err)
+	}
+}
+
+func TestLabDownAllRemovesAlsoWhatIsLeftOfALabThatWasKilled(t *testing.T) {
+	labBed(t)
+	if err := lab.Able(); err != nil {
+		t.Skip(err)
+	}
+	lock := filepath.Join(lab.Base(), ".tiny.lock") // the last that lab down removes
+	if err := os.MkdirAll(lab.Base(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(lock, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, said := godwit(t, exitDone, "lab", "list"); !strings.Contains(said, "there is no lab") {
+		t.Errorf("a lock is listed as a lab: %s", said)
+	}
+	godwit(t, exitDone, "lab", "down", "--all")
+	if _, err := os.Stat(lock); !os.IsNotExist(err) {
+		t.Errorf("the lock is still there: %v", err)
 	}
 }

@@ -43,8 +43,9 @@ type labHostReport struct {
 func (a *app) labListCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List labs, their hosts and what runs on them",
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List labs, their hosts and what runs on them",
 		Example: `  godwit lab list
   godwit lab list -o json`,
 		Args: noArguments,

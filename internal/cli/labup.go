@@ -281,9 +281,14 @@ home folders too. It also removes what is left of a lab that was killed.`,
 	return cmd
 }
 
-// labsToEnd is the only lab there is, or all of them.
+// labsToEnd is the only lab there is, or all of them, also those of which only
+// something is left.
 func labsToEnd(all bool) ([]string, error) {
-	names, err := lab.List()
+	find := lab.List
+	if all {
+		find = lab.Remains
+	}
+	names, err := find()
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func liveScript(e *testscript.Env) error {
 	e.Setenv("NO_COLOR", "1")
 	e.Defer(func() {
 		endEverything(state)
-		if left := leftovers(state, 20*time.Second); len(left) > 0 {
+		if left := leftovers(state, time.Minute); len(left) > 0 {
 			e.T().Log("left running: " + strings.Join(left, "; "))
 			e.T().FailNow()
 		}
@@ -53,7 +53,7 @@ func liveScript(e *testscript.Env) error {
 
 // endEverything cancels the jobs of a state folder and ends its broker.
 func endEverything(state string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	c := api.Dial(api.SocketPath(state))
 	defer c.Close()

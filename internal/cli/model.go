@@ -123,7 +123,7 @@ func (a *app) modelFit(ctx context.Context, f *fitFlags, argv []string) error {
 		return err
 	}
 	tell, done := a.phases()
-	m, err := measure.Fit(ctx, measure.Options{Program: measure.Program{Argv: argv}, Name: f.name, Sizes: f.sizes, Counter: f.counter,
+	m, err := measure.Fit(ctx, measure.Options{Program: measure.Program{Argv: argv, Slowness: slowness(host)}, Name: f.name, Sizes: f.sizes, Counter: f.counter,
 		Host: host, Budget: f.budget, Clock: a.now, Tell: tell})
 	done()
 	var cannot *measure.NoCounterError
@@ -186,6 +186,15 @@ func (a *app) hostRates(ctx context.Context) (perfmodel.Host, error) {
 		return perfmodel.Host{}, err
 	}
 	return calibrate.Host(ctx, filepath.Join(state, "rates.json"))
+}
+
+// slowness is how much longer than in its best moments a CPU of this host needs for
+// the same work just now.
+func slowness(host perfmodel.Host) func(cpu int) (float64, error) {
+	return func(cpu int) (float64, error) {
+		pulse, err := calibrate.Pulse(cpu)
+		return pulse * host.Speed, err
+	}
 }
 
 // readModel reads a model: the file named, or the newest in this folder.

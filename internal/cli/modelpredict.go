@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/measure"
 	"github.com/godwit-hpc/godwit/internal/perfmodel"
 )
 
@@ -24,9 +26,10 @@ func (a *app) modelPredictCommand() *cobra.Command {
 		Short: "Say how long a program takes at a size",
 		Long: `Says how much CPU time a program needs at a size, with the interval that nine of
 ten runs should fall into, by a model that godwit model fit wrote; without one by
-the newest in this folder. Without --host for the host where it was fitted; --host
-here for this one; a FILE has the rates of another, as godwit model host printed
-them there.`,
+the newest in this folder. Without --host for the host where it was fitted, which, if
+that is this one, is looked at for half a second: half of what it is faster or slower
+now than then is taken to last. --host here for this one; a FILE has the rates of
+another, as godwit model host printed them there.`,
 		Example: `  godwit model predict --size 4000
   godwit model predict --size 4000 matmul.model -o json
 
@@ -72,7 +75,10 @@ func (a *app) modelPredict(ctx context.Context, f *predictFlags, args []string) 
 	if err != nil {
 		return err
 	}
-	p, err := m.Predict(f.size, on)
+	p, err := a.predictNow(ctx, m, f.size, on)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		return &badinput.Error{File: path, Field: "--size", Value: fmt.Sprint(f.size), Want: err.Error()}
 	}
@@ -82,6 +88,20 @@ func (a *app) modelPredict(ctx context.Context, f *predictFlags, args []string) 
 		return writeJSON(a.stdout, r)
 	}
 	return a.printPrediction(r)
+}
+
+// predictNow predicts for a host; if that is this one, and the one on which the model
+// was made, it counts how slow it is just now.
+func (a *app) predictNow(ctx context.Context, m *perfmodel.Model, size float64, on *perfmodel.Host) (perfmodel.Prediction, error) {
+	here, err := os.Hostname()
+	if on != nil || err != nil || here != m.Host.Name {
+		return m.Predict(size, on)
+	}
+	slow, err := measure.Now(ctx, slowness(m.Host))
+	if err != nil {
+		return m.Predict(size, nil)
+	}
+	return m.PredictNow(size, slow)
 }
 
 // predictHost is the host to predict for; nil for that of the model.
@@ -214,6 +234,9 @@ func (a *app) printFit(m *perfmodel.Model, path string) error {
 	say("error of the CPU time", percent(m.Pace.Error))
 	if n := len(m.Work.Formulas) - 1; n > 0 {
 		say("other formulas in play", fmt.Sprintf("%d, %s in weight", n, percent(1-best.Weight)))
+	}
+	if m.SlowOff > 0 {
+		say("slowness of the host meanwhile", fmt.Sprintf("%.2f ± %.2f", m.Slow, m.SlowOff))
 	}
 	if m.Memory != nil {
 		say("caches simulated", fmt.Sprintf("at %d sizes", sizesOf(m.Misses)))

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ go on hosts so that the slowest pair that communicates is as fast as can be.
 The bandwidth of a pair is that of the widest path between the two hosts which
 passes routers only. An edge of weight 2 gets half of it. The answer is proven to
 be the best, or comes with a bound that no choice can exceed when --budget ends
-before the proof.
+before the proof. Of choices whose slowest pair is equally fast one is taken whose
+pairs need little time together; --alike makes more of them equal.
 
 Patterns: ring, path, all (every pair), star, tree:K (K children), mesh:RxC,
 torus:RxC, both with a third side too, hypercube, butterfly, or a JSON file with
@@ -44,6 +46,7 @@ type selectFlags struct {
 	nodes, groups  int
 	shared         bool
 	perCPU, minCPU float64
+	alike          float64
 	budget         time.Duration
 	method         string
 	seed           uint64
@@ -60,7 +63,12 @@ func (a *app) selectCommand() *cobra.Command {
 		Args:    noArguments,
 
 		DisableFlagsInUseLine: true,
-		RunE:                  func(cmd *cobra.Command, _ []string) error { return a.selectHosts(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.checkGroups(cmd.Flags().Changed("k")); err != nil {
+				return err
+			}
+			return a.selectHosts(cmd.Context(), f)
+		},
 	}
 	groupFlags(cmd, f.input(), f.search(), f.out())
 	completeNames(cmd, "pattern", nodesel.PatternNames())
@@ -76,13 +84,14 @@ func (f *selectFlags) input() group {
 	g.flags.VarP(whole(&f.nodes, 2, nodesel.MaxNodes), "nodes", "m", "nodes of the pattern; not needed where the pattern says it")
 	g.flags.BoolVar(&f.shared, "shared-links", false, "pairs that pass the same link share it")
 	g.flags.Var(number(&f.perCPU, 0, 1e9), "per-cpu", "the program, with a whole processor, keeps pace with so many Mbit/s:\na host with half of it free counts for half of that")
+	g.flags.Var(number(&f.alike, 0, 1), "alike", "bandwidths are known to this part only, such as 0.05: the choice is by what is rounded down\nto steps of it; what is printed is not rounded")
 	g.flags.Var(number(&f.minCPU, 0, 1), "min-cpu", "leave out hosts with less of a processor free, such as 0.5")
 	return g
 }
 
 func (f *selectFlags) search() group {
 	g := newGroup("Search")
-	g.flags.Var(whole(&f.groups, 1, 1000), "k", "how many groups that differ in at least one host, best first")
+	g.flags.Var(whole(&f.groups, 1, 1000), "k", "how many groups that differ in at least one host, best first; 1 where --method finds\nno more")
 	g.flags.Var(above(&f.budget), "budget", "time for the search; then the best so far with a bound (2s)")
 	g.flags.Var(choice(&f.method, nodesel.Methods()...).called("METHOD"), "method", "how to choose: "+listed(nodesel.Methods())+";\nall but exact are there to compare with")
 	g.flags.Uint64Var(&f.seed, "seed", 1, "what --method random draws from: `N`")
@@ -117,7 +126,8 @@ func (a *app) selectHosts(ctx context.Context, f *selectFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := f.capHosts(net, pairs); err != nil {
+	left, err := f.capHosts(net, pairs)
+	if err != nil {
 		return err
 	}
 	after := func(d time.Duration) func() bool {
@@ -125,13 +135,13 @@ func (a *app) selectHosts(ctx context.Context, f *selectFlags) error {
 	}
 	// The further groups leave some of the budget, so that they never make an
 	// answer late that was proven in time.
-	o := nodesel.Options{Groups: f.groups, Stop: after(f.budget), StopGroups: after(f.budget * 3 / 4)}
+	o := nodesel.Options{Groups: f.groups, Stop: after(f.budget), StopGroups: after(f.budget * 3 / 4), Alike: f.alike}
 	sel, err := f.choose(net, pairs, p, o)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		return f.apart(err, pairs, p)
+		return f.explain(err, pairs, p, left)
 	}
 	return a.printSelection(f, newSelectReport(f, net, p, sel, a.now.Since(start)))
 }
@@ -146,31 +156,57 @@ func (f *selectFlags) choose(net *nodesel.Network, pairs *nodesel.Bandwidths, p 
 	return nodesel.SelectShared(net, pairs, p, o)
 }
 
-// capHosts lets the hosts' processors count.
-func (f *selectFlags) capHosts(net *nodesel.Network, pairs *nodesel.Bandwidths) error {
-	if f.perCPU == 0 && f.minCPU == 0 {
+// checkGroups sees whether the method finds as many groups as are asked for.
+func (f *selectFlags) checkGroups(asked bool) error {
+	if f.groups == 1 || nodesel.FindsGroups(f.method) {
 		return nil
 	}
+	if asked {
+		return &badinput.Error{Field: "--k", Value: intText(f.groups), Want: "1 with --method " + f.method + ", which finds one group; exact and edge-deletion find more"}
+	}
+	f.groups = 1
+	return nil
+}
+
+// capHosts lets the hosts' processors count. It tells how many hosts have enough of
+// theirs free.
+func (f *selectFlags) capHosts(net *nodesel.Network, pairs *nodesel.Bandwidths) (left int, err error) {
+	if f.perCPU == 0 && f.minCPU == 0 {
+		return len(net.Hosts), nil
+	}
 	if net.CPU == nil {
-		return &badinput.Error{File: f.graph, Field: "cpu", Want: "the free share of each host, such as {\"" + net.Hosts[0] + "\": 0.5}, for --per-cpu and --min-cpu"}
+		return 0, &badinput.Error{File: f.graph, Field: "cpu", Want: "the free share of each host, such as {\"" + net.Hosts[0] + "\": 0.5}, for --per-cpu and --min-cpu"}
 	}
 	for h, share := range net.CPU {
 		if share < f.minCPU {
 			pairs.Cap(h, 0)
-		} else if f.perCPU > 0 {
+			continue
+		}
+		left++
+		if f.perCPU > 0 {
 			pairs.Cap(h, f.perCPU*share)
 		}
 	}
-	return nil
+	return left, nil
 }
 
-// apart tells a pattern that does not fit from a network that is in pieces, which
-// is a mistake of the file.
-func (f *selectFlags) apart(err error, pairs *nodesel.Bandwidths, p *nodesel.Pattern) error {
+// explain tells what it is that a pattern does not fit: the network is in pieces all
+// of which are too small, which is a mistake of the file; or --min-cpu leaves too
+// little; or the pattern asks for too much.
+func (f *selectFlags) explain(err error, pairs *nodesel.Bandwidths, p *nodesel.Pattern, left int) error {
 	var unfit *nodesel.InfeasibleError
-	if n := pairs.LargestPart(); errors.As(err, &unfit) && n < p.Nodes {
+	if !errors.As(err, &unfit) {
+		return err
+	}
+	all, need := pairs.Hosts(), p.LargestPart()
+	switch largest := pairs.LargestPart(); {
+	case largest < need:
 		return &badinput.Error{File: f.graph, Field: "links", Want: "a network whose hosts are connected; " +
-			intText(p.Nodes) + " hosts are needed and the largest connected part has " + intText(n)}
+			intText(need) + " hosts are needed and the largest connected part has " + intText(largest)}
+	case left < p.Nodes:
+		return &nodesel.InfeasibleError{Why: fmt.Sprintf("it needs %d hosts, and %d of %d have as much of a processor free as --min-cpu %v asks for", p.Nodes, left, all, f.minCPU)}
+	case left < all:
+		return &nodesel.InfeasibleError{Why: fmt.Sprintf("%s; --min-cpu %v leaves %d of %d hosts", unfit.Why, f.minCPU, left, all)}
 	}
 	return err
 }

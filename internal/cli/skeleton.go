@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,8 +42,11 @@ their lengths, and computing is turns of a loop.
 
 --hosts has a host for each rank, in order, to which mpirun can go with ssh and which
 see this program's folder. --groups has several groups of hosts, as select -o json
-prints them: the skeleton runs on one after the other, and the fastest is chosen.
-With --keep a job that has the file as its pattern runs there, and explain says why.`
+prints them: the skeleton runs on one after the other, and the fastest is chosen. If
+that is not the first group, both run up to three times more, and the first is left
+only for one that is faster by 3 % in these runs, and in each of them faster than the
+first in any. With --keep a job that has the file as its pattern runs there, and
+explain says why; after 15 minutes the network may be another one, and it does not.`
 
 const skeletonRunExample = `  # Here
   godwit skeleton run --time 2s cg.pattern
@@ -132,6 +136,7 @@ func (a *app) skeletonRun(ctx context.Context, f *skeletonFlags, file string) er
 	if !f.awake {
 		at.Yield = mpirun.Yield()
 	}
+	began := a.now()
 	c, err := s.Choose(ctx, at, groups, func(i int) {
 		if len(groups) > 1 {
 			a.say(fmt.Sprintf("group %d of %d: %s", i+1, len(groups), strings.Join(groups[i], " ")))
@@ -141,10 +146,10 @@ func (a *app) skeletonRun(ctx context.Context, f *skeletonFlags, file string) er
 		return err
 	}
 	if c.Best < 0 {
-		return errors.New(c.Trials[0].Error)
+		return c.Failure()
 	}
 	if f.keep {
-		if err := keepTrials(file, p, c.Trials); err != nil {
+		if err := keepTrials(file, p, c.Ranked(), began); err != nil {
 			return err
 		}
 	}
@@ -163,13 +168,12 @@ func (a *app) skeletonRun(ctx context.Context, f *skeletonFlags, file string) er
 	return err
 }
 
-// keepTrials writes how long the skeleton took where into the pattern's file.
-func keepTrials(file string, p *capture.Pattern, trials []skeleton.Trial) error {
+// keepTrials writes how long the skeleton took where, the best first, into the
+// pattern's file.
+func keepTrials(file string, p *capture.Pattern, trials []skeleton.Trial, at time.Time) error {
 	p.Trials = nil
 	for _, t := range trials {
-		if t.Seconds > 0 {
-			p.Trials = append(p.Trials, netgraph.Trial{Hosts: t.Hosts, Seconds: t.Seconds})
-		}
+		p.Trials = append(p.Trials, netgraph.Trial{Hosts: t.Hosts, Seconds: t.Seconds, At: at.UTC().Round(time.Second)})
 	}
 	data, err := p.Text()
 	return errors.Join(err, outfile.WriteAll(file, data))
@@ -252,7 +256,11 @@ func skeletonText(b *strings.Builder, r *skeletonReport) {
 			cells = append(cells, []string{intText(i + 1), "failed", "–"})
 			continue
 		}
-		cells = append(cells, []string{intText(i + 1), duration(g.Seconds), duration(g.Predicted)})
+		runs := ""
+		if g.Runs > 1 {
+			runs = fmt.Sprintf(", the mean of %d", g.Runs)
+		}
+		cells = append(cells, []string{intText(i + 1), duration(g.Seconds) + runs, duration(g.Predicted)})
 	}
 	var table strings.Builder
 	writeCells(&table, cells)
@@ -262,6 +270,14 @@ func skeletonText(b *strings.Builder, r *skeletonReport) {
 			hosts = strings.Join(r.Trials[i-1].Hosts, " ")
 		}
 		fmt.Fprintf(b, "%s  %s\n", line, hosts)
+	}
+	for i, g := range r.Trials {
+		if g.Error != "" {
+			fmt.Fprintf(b, "\ngroup %d failed: %s", i+1, oneLine(g.Error))
+		}
+	}
+	if slices.ContainsFunc(r.Trials, func(g skeleton.Trial) bool { return g.Error != "" }) {
+		b.WriteString("\n")
 	}
 	fmt.Fprintf(b, "\nchosen: %s\n", r.Why)
 }

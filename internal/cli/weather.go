@@ -22,9 +22,10 @@ the broker's own sensors, or in a file.
 A broker measures between the machines that it reaches over SSH, its own included:
 bandwidth and latency of each way, the CPU share and the free memory of each host,
 never twice at once on a link and with less than 1 % of what it carries. Between
-two sites one pair of hosts stands for all. What transfers achieve counts too. The
-settings are weather: {probe: on|off|30s, budget: 0.5%, network: FILE} in the
-broker's configuration.
+two sites one pair of hosts stands for all. What transfers achieve counts too. Where
+no way was measured, what a file describes is shown, marked as such. The settings
+are weather: {probe: on|off|30s, budget: 0.5%, network: FILE} in the broker's
+configuration.
 
 A file of measurements is CSV with a header, the columns being time (seconds, or
 like 2026-05-01T12:00:00Z), from, to and what was measured: mbps (bandwidth), ms
@@ -36,7 +37,8 @@ seconds and Mbit/s of one path.
 weighted by how little each erred so far; the interval holds for 90 % of what
 comes. With --over it is of the mean over that time from the last value on.
 
-Exit codes: 0 done, 2 wrong usage or bad input.`
+Exit codes: 0 done, 1 no broker runs or there is nothing to draw, 2 wrong usage or
+bad input.`
 
 const weatherExample = `  # What has the broker measured, and what will it be?
   godwit weather
@@ -94,7 +96,7 @@ func (a *app) weatherCommand() *cobra.Command {
 	in.flags.StringSliceVar(&f.hosts, "host", nil, "only what is about this `HOST`; of two: what lies between them")
 	in.flags.Var(above(&f.over), "over", "forecast the mean over this time; without it the next value")
 	out.flags.VarP(choice(&f.output, outputs...), "output", "o", "how results are printed: a table or matrices for people,\nCSV for godwit select (Mbit/s, the worse direction), JSON for programs")
-	out.flags.BoolVar(&f.matrix, "matrix", false, "the same as -o matrix: each quantity from host to host")
+	out.flags.BoolVar(&f.matrix, "matrix", false, "the same as -o matrix: each quantity from host to host; with -o json also there")
 	out.flags.BoolVar(&f.graph, "graph", false, "the network as JSON that godwit select --graph reads (the broker's alone)")
 	out.flags.StringVar(&f.on, "on", "", "with --graph: only the hosts of `CLUSTER`")
 	out.flags.StringVar(&f.plot, "plot", "", "also draw the series and how they were forecast: `FILE`.svg")
@@ -108,7 +110,7 @@ func (a *app) weatherCommand() *cobra.Command {
 
 // weather reads, forecasts and prints.
 func (a *app) weather(ctx context.Context, f *weatherFlags) error {
-	if f.matrix {
+	if f.matrix && f.output == "table" {
 		f.output = "matrix"
 	}
 	if f.from == "" {
@@ -175,8 +177,11 @@ func (f *weatherFlags) draw(list []*measured.Series) error {
 
 // weatherReport is what is known and what will be; programs read its JSON.
 type weatherReport struct {
-	Series []seriesReport           `json:"series"`
-	Levels [predict.NLevels]float64 `json:"levels"` // of the quantiles
+	Series   []seriesReport           `json:"series"`
+	Levels   [predict.NLevels]float64 `json:"levels"`             // of the quantiles
+	Matrices []matrixReport           `json:"matrices,omitempty"` // with --matrix
+
+	live bool // of a broker, not of a file
 }
 
 type seriesReport struct {
@@ -193,7 +198,8 @@ type seriesReport struct {
 	Quantiles []float64         `json:"quantiles"`
 	By        string            `json:"by"` // the forecaster that counts most
 	Part      float64           `json:"part"`
-	AgeS      *float64          `json:"age_s,omitempty"` // of the last value, of what is measured now
+	AgeS      *float64          `json:"age_s,omitempty"`     // of the last value, of what is measured now
+	Described bool              `json:"described,omitempty"` // in a file, for both directions; not measured
 
 	low, high float64 // of the 90 % interval
 	name      string

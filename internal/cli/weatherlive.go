@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/api"
@@ -69,22 +70,58 @@ func (a *app) liveWeather(ctx context.Context, f *weatherFlags) error {
 		if err != nil {
 			return err
 		}
-		any := len(w.Series) > 0
-		w.Series = slices.DeleteFunc(w.Series, func(s api.WeatherSeries) bool { return !f.wants(s.What, s.From, s.To) })
-		w.Readings = slices.DeleteFunc(w.Readings, func(r api.Reading) bool { return !f.wants(r.What, r.From, r.To) })
-		if len(w.Series) == 0 && f.output != "json" {
-			if any {
-				a.say("nothing of that has been measured; without --what and --host all is shown")
-			} else {
-				a.say(nothingMeasured(&w))
+		r := liveReport(&w)
+		if !r.knowsWays() {
+			g, err := c.WeatherGraph(ctx, "", f.over)
+			if err != nil {
+				return err
 			}
-			return nil
+			r.addDescribed(&g)
 		}
-		if err := f.draw(seriesOf(w.Readings)); err != nil {
-			return err
-		}
-		return a.printWeather(f, liveReport(&w))
+		return a.showWeather(f, &w, r)
 	})
+}
+
+// showWeather shows what is asked for of what the broker knows.
+func (a *app) showWeather(f *weatherFlags, w *api.Weather, r *weatherReport) error {
+	any := len(r.Series) > 0
+	r.Series = slices.DeleteFunc(r.Series, func(s seriesReport) bool { return !f.wants(string(s.What), s.From, s.To) })
+	if len(r.Series) == 0 && f.output != "json" {
+		if any {
+			a.say("nothing of that is known; without --what and --host all is shown")
+		} else {
+			a.say(nothingMeasured(w))
+		}
+		return nil
+	}
+	readings := slices.DeleteFunc(w.Readings, func(r api.Reading) bool { return !f.wants(r.What, r.From, r.To) })
+	if f.plot != "" && len(readings) == 0 {
+		return &nothingToDrawError{f}
+	}
+	if err := f.draw(seriesOf(readings)); err != nil {
+		return err
+	}
+	return a.printWeather(f, r)
+}
+
+// nothingToDrawError is that no values are kept of what is to be drawn.
+type nothingToDrawError struct{ f *weatherFlags }
+
+func (e *nothingToDrawError) Error() string {
+	return "--plot " + e.f.plot + ": there is nothing to draw: no value " + e.f.ofWhat() + "was measured and kept in the last " + duration(e.f.since.Seconds()) +
+		"; --since 24h asks for more, and what is measured now is kept after some seconds"
+}
+
+// ofWhat says what is asked for, if it is not everything.
+func (f *weatherFlags) ofWhat() string {
+	text := ""
+	if f.what != "" {
+		text += "of " + f.what + " "
+	}
+	if len(f.hosts) > 0 {
+		text += "of " + strings.Join(f.hosts, " and ") + " "
+	}
+	return text
 }
 
 // errNoNetwork is that there is no network to choose from.
@@ -92,15 +129,38 @@ var errNoNetwork = errors.New("no two hosts are known to be connected: `godwit w
 
 // nothingMeasured says what to do about it.
 func nothingMeasured(w *api.Weather) string {
-	if w.Sensors > 0 {
-		return plural(int64(w.Sensors), "host") + " have begun to measure; ask again in a minute"
+	switch w.Sensors {
+	case 0:
+		return "nothing is measured: that needs a cluster that the broker reaches over SSH (ssh: in its settings) and probe: on; nor does a file describe a network (weather: {network: FILE})"
+	case 1:
+		return "1 host has begun to measure; ask again in a minute"
 	}
-	return "nothing is measured: that needs a cluster that the broker reaches over SSH (ssh: in its settings), and probe: on"
+	return plural(int64(w.Sensors), "host") + " have begun to measure; ask again in a minute"
+}
+
+// knowsWays reports whether any way from host to host was measured.
+func (r *weatherReport) knowsWays() bool {
+	return slices.ContainsFunc(r.Series, func(s seriesReport) bool { return s.What == measured.Mbps })
+}
+
+// addDescribed adds the ways of a network of which none was measured, so that all it
+// says is from a file.
+func (r *weatherReport) addDescribed(g *api.Graph) {
+	var mbps, ms []seriesReport
+	for _, l := range g.Links {
+		s := seriesReport{What: measured.Mbps, From: l.A, To: l.B, Forecast: l.Mbps, Quantiles: []float64{}, Described: true, name: l.A + " and " + l.B}
+		mbps = append(mbps, s)
+		if l.Ms > 0 {
+			s.What, s.Forecast = measured.Ms, l.Ms
+			ms = append(ms, s)
+		}
+	}
+	r.Series = slices.Concat(mbps, ms, r.Series)
 }
 
 // liveReport is the broker's series as those of a file.
 func liveReport(w *api.Weather) *weatherReport {
-	r := &weatherReport{Series: []seriesReport{}, Levels: predict.Levels()}
+	r := &weatherReport{Series: []seriesReport{}, Levels: predict.Levels(), live: true}
 	for i := range w.Series {
 		s := &w.Series[i]
 		one := seriesReport{What: measured.Quantity(s.What), From: s.From, To: s.To, Values: s.Values, At: float64(s.At.UnixMilli()) / 1e3, Last: s.Last,
@@ -119,6 +179,10 @@ func (r *weatherReport) liveTable() *table {
 	t := newTable("what", "between", "last", "forecast", "±", "age", "values", "by").right(2, 3, 4, 5, 6)
 	for i := range r.Series {
 		s := &r.Series[i]
+		if s.Described {
+			t.add(string(s.What), s.name, "-", digits(s.Forecast), "-", "-", "-", "described in a file, not measured")
+			continue
+		}
 		by := s.By
 		if s.Part < 0.995 {
 			by += " (" + intText(int(100*s.Part+0.5)) + " %) and others"

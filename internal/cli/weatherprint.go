@@ -17,6 +17,9 @@ import (
 func (a *app) printWeather(f *weatherFlags, r *weatherReport) error {
 	switch f.output {
 	case "json":
+		if f.matrix {
+			r.Matrices = r.matrices()
+		}
 		e := json.NewEncoder(a.stdout)
 		e.SetIndent("", "  ")
 		return e.Encode(r)
@@ -24,7 +27,7 @@ func (a *app) printWeather(f *weatherFlags, r *weatherReport) error {
 		return r.csv(a.stdout, cmp.Or(f.from, "the broker"))
 	case "matrix":
 		var b strings.Builder
-		r.matrices(&b)
+		writeMatrices(&b, r.matrices())
 		_, err := io.WriteString(a.stdout, b.String())
 		return err
 	}
@@ -33,7 +36,7 @@ func (a *app) printWeather(f *weatherFlags, r *weatherReport) error {
 
 // table has a line for each series.
 func (r *weatherReport) table() *table {
-	if len(r.Series) > 0 && r.Series[0].AgeS != nil {
+	if r.live {
 		return r.liveTable()
 	}
 	t := newTable("what", "between", "values", "last", "forecast", "90 % between", "by").right(2, 3, 4)
@@ -47,50 +50,114 @@ func (r *weatherReport) table() *table {
 	return t
 }
 
-// pairs are the series of a quantity between two hosts, and the hosts.
-func (r *weatherReport) pairs(what measured.Quantity) (of map[[2]string]float64, hosts []string) {
-	of = map[[2]string]float64{}
-	for _, s := range r.Series {
-		if s.What == what && s.To != "" {
-			of[[2]string{s.From, s.To}] = s.Forecast
+// known is what is known from one host to another.
+type known struct {
+	value     float64
+	described bool // not measured
+}
+
+// pairs are the series of a quantity between two hosts, and the hosts. What is the
+// same in both directions, as half a round trip is, is there for both.
+func (r *weatherReport) pairs(what measured.Quantity) (of map[[2]string]known, hosts []string) {
+	of = map[[2]string]known{}
+	for i := range r.Series {
+		if s := &r.Series[i]; s.What == what && s.To != "" {
+			of[[2]string{s.From, s.To}] = known{s.Forecast, s.Described}
 			hosts = append(hosts, s.From, s.To)
+		}
+	}
+	for i := range r.Series {
+		s := &r.Series[i]
+		back := [2]string{s.To, s.From}
+		if _, there := of[back]; !there && s.What == what && s.To != "" && (what == measured.Ms || s.Described) {
+			of[back] = known{s.Forecast, s.Described}
 		}
 	}
 	slices.Sort(hosts)
 	return of, slices.Compact(hosts)
 }
 
-// matrices shows each quantity between all hosts, and what is of one host alone
-// in a list.
-func (r *weatherReport) matrices(b *strings.Builder) {
+// matrixReport is a quantity from host to host, or of each host.
+type matrixReport struct {
+	What   measured.Quantity `json:"what"`
+	Hosts  []string          `json:"hosts"`
+	Values [][]*float64      `json:"values"` // a row for each host it is from, or one if it is of each; null: not known
+
+	of map[[2]string]known // nil: it is of each
+}
+
+// matrices are all quantities, those between hosts and those of each.
+func (r *weatherReport) matrices() (list []matrixReport) {
 	for _, what := range measured.Quantities() {
-		of, hosts := r.pairs(what)
-		if len(hosts) > 0 {
-			paragraph(b, what.Title()+", from row to column")
-			cells := [][]string{append([]string{""}, hosts...)}
-			for _, from := range hosts {
-				row := []string{from}
-				for _, to := range hosts {
-					cell := "-"
-					if x, ok := of[[2]string{from, to}]; ok {
-						cell = digits(x)
-					}
-					row = append(row, cell)
-				}
-				cells = append(cells, row)
-			}
-			writeCells(b, cells)
+		if of, hosts := r.pairs(what); len(hosts) > 0 {
+			list = append(list, between(what, hosts, of))
 		}
+		each := matrixReport{What: what, Values: [][]*float64{nil}}
+		for i := range r.Series {
+			if s := &r.Series[i]; s.What == what && s.To == "" {
+				each.Hosts, each.Values[0] = append(each.Hosts, s.name), append(each.Values[0], &s.Forecast)
+			}
+		}
+		if len(each.Hosts) > 0 {
+			list = append(list, each)
+		}
+	}
+	return list
+}
+
+func between(what measured.Quantity, hosts []string, of map[[2]string]known) matrixReport {
+	m := matrixReport{What: what, Hosts: hosts, of: of}
+	for _, from := range hosts {
+		row := make([]*float64, len(hosts))
+		for i, to := range hosts {
+			if x, ok := of[[2]string{from, to}]; ok {
+				row[i] = &x.value
+			}
+		}
+		m.Values = append(m.Values, row)
+	}
+	return m
+}
+
+// writeMatrices shows what is between hosts as a matrix, and what is of one host
+// alone in a list.
+func writeMatrices(b *strings.Builder, list []matrixReport) {
+	for _, m := range list {
+		if m.of != nil {
+			m.write(b)
+			continue
+		}
+		paragraph(b, m.What.Title())
 		var cells [][]string
-		for _, s := range r.Series {
-			if s.What == what && s.To == "" {
-				cells = append(cells, []string{s.name, digits(s.Forecast)})
+		for i, host := range m.Hosts {
+			cells = append(cells, []string{host, digits(*m.Values[0][i])})
+		}
+		writeCells(b, cells)
+	}
+}
+
+func (m *matrixReport) write(b *strings.Builder) {
+	paragraph(b, m.What.Title()+", from row to column")
+	cells, described := [][]string{append([]string{""}, m.Hosts...)}, false
+	for _, from := range m.Hosts {
+		row := []string{from}
+		for _, to := range m.Hosts {
+			x, ok := m.of[[2]string{from, to}]
+			switch {
+			case !ok:
+				row = append(row, "-")
+			case x.described:
+				described = true
+				row = append(row, "("+digits(x.value)+")")
+			default:
+				row = append(row, digits(x.value))
 			}
 		}
-		if len(cells) > 0 {
-			paragraph(b, what.Title())
-			writeCells(b, cells)
-		}
+		cells = append(cells, row)
+	}
+	writeCells(b, cells)
+	if described {
+		b.WriteString("in brackets: described in a file, not measured\n")
 	}
 }
 
@@ -116,12 +183,12 @@ func (r *weatherReport) csv(w io.Writer, file string) error {
 		for _, to := range hosts {
 			x, there := of[[2]string{from, to}]
 			back, andBack := of[[2]string{to, from}]
-			if andBack && (!there || back < x) {
+			if andBack && (!there || back.value < x.value) {
 				x = back
 			}
 			cell := ""
-			if x > 0 {
-				cell = strconv.FormatFloat(x, 'g', 6, 64)
+			if x.value > 0 {
+				cell = strconv.FormatFloat(x.value, 'g', 6, 64)
 			}
 			row = append(row, cell)
 		}

@@ -45,11 +45,11 @@ func (a *app) sendWork(ctx context.Context, c *api.Client, job *jobfile.Job) (st
 	}
 	if hasOutside(job) {
 		staged, err := stage(job)
-		defer func() { _ = os.RemoveAll(staged) }()
 		if err != nil {
 			return "", err
 		}
-		dir, cache = staged, ""
+		defer staged.remove()
+		dir, cache = staged.dir, ""
 	}
 	if dir == "" {
 		return "", nil
@@ -113,20 +113,26 @@ func hasOutside(job *jobfile.Job) bool {
 
 // stage makes a folder that looks as the work folder is to look, without copying
 // where the file system allows: inputs from elsewhere lie beside the rest.
-func stage(job *jobfile.Job) (string, error) {
-	near := job.Workdir
-	if near == "" {
-		near = os.TempDir()
+func stage(job *jobfile.Job) (*sendFolder, error) {
+	near := os.TempDir()
+	if job.Workdir != "" {
+		near = filepath.Dir(job.Workdir)
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(near), ".godwit-send-")
+	staged, err := newSendFolder(near)
 	if err != nil {
-		if dir, err = os.MkdirTemp("", "godwit-send-"); err != nil {
-			return "", err
-		}
+		return nil, err
 	}
+	if err := fill(staged.dir, job); err != nil {
+		staged.remove()
+		return nil, err
+	}
+	return staged, nil
+}
+
+func fill(dir string, job *jobfile.Job) error {
 	if job.Workdir != "" {
 		if err := link(job.Workdir, dir); err != nil {
-			return dir, err
+			return err
 		}
 	}
 	for _, in := range job.Inputs {
@@ -134,10 +140,10 @@ func stage(job *jobfile.Job) (string, error) {
 			continue
 		}
 		if err := link(in, filepath.Join(dir, filepath.Base(in))); err != nil {
-			return dir, err
+			return err
 		}
 	}
-	return dir, nil
+	return nil
 }
 
 // link makes to what from is: files by hard links, or copied where there can be

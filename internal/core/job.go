@@ -79,7 +79,7 @@ type Component struct {
 	Bring []time.Duration `json:",omitempty"`
 	// Pattern says who talks to whom in it; nil: nothing is known.
 	Pattern *Pattern `json:",omitempty"`
-	// Trials are short runs of it, the fastest first.
+	// Trials are short runs of it, the best first.
 	Trials []Trial `json:",omitempty"`
 }
 
@@ -89,6 +89,7 @@ type Trial struct {
 	Cluster ClusterID
 	Hosts   []int
 	Seconds float64
+	Until   Time `json:",omitempty"` // from then on the network may be another one; 0: it stays as it is
 }
 
 // Pattern says which of a program's nodes talk to each other, so that its hosts
@@ -110,16 +111,42 @@ type Talk struct {
 // with each of those before it, the second host's first; 0: nothing is known.
 type Network struct {
 	Mbps []float64 `json:"mbps"`
+	// Free is the part of a processor that each host has free; nil: all of it.
+	Free []float64 `json:"free,omitempty"`
 }
 
+// NewNetwork is one of so many hosts of which nothing is known.
+func NewNetwork(hosts int) *Network { return &Network{Mbps: make([]float64, hosts*(hosts-1)/2)} }
+
 // Pair is the bandwidth between two different hosts.
-func (n *Network) Pair(u, v int) float64 {
+func (n *Network) Pair(u, v int) float64 { return n.Mbps[numberOf(u, v)] }
+
+// Set says what two different hosts have.
+func (n *Network) Set(u, v int, mbps float64) { n.Mbps[numberOf(u, v)] = mbps }
+
+// numberOf is the place of a pair of hosts.
+func numberOf(u, v int) int {
 	u, v = max(u, v), min(u, v)
-	return n.Mbps[u*(u-1)/2+v]
+	return u*(u-1)/2 + v
+}
+
+// Known reports whether anything is known of any pair.
+func (n *Network) Known() bool {
+	return n != nil && slices.ContainsFunc(n.Mbps, func(mbps float64) bool { return mbps > 0 })
 }
 
 // Of reports whether it is a network of so many hosts.
-func (n *Network) Of(hosts int) bool { return n != nil && len(n.Mbps) == hosts*(hosts-1)/2 }
+func (n *Network) Of(hosts int) bool {
+	return n != nil && len(n.Mbps) == hosts*(hosts-1)/2 && (n.Free == nil || len(n.Free) == hosts)
+}
+
+// FreeOn is the part of a processor that a host has free.
+func (n *Network) FreeOn(host int) float64 {
+	if n.Free == nil {
+		return 1
+	}
+	return n.Free[host]
+}
 
 // BringTime is how long it takes to bring what Bring is about to a cluster.
 func (c *Component) BringTime(to ClusterID) time.Duration {

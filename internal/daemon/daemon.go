@@ -4,6 +4,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +50,11 @@ type Options struct {
 // idleAfter is how long an embedded broker stays with nothing to do.
 const idleAfter = 10 * time.Minute
 
+// untilGone is how long the store of a broker that does not answer is waited for:
+// one that was killed holds it until the system has cleared the process away, and a
+// child that it was just starting no longer.
+const untilGone = time.Minute
+
 // ErrRunning says that another broker has the state folder.
 var ErrRunning = errors.New("another broker runs for this state folder")
 
@@ -72,10 +79,7 @@ func Run(ctx context.Context, o Options) (err error) {
 			c.Slots = local.Processors(c.Slots)
 		}
 	}
-	st, err := sqlite.Open(ctx, filepath.Join(o.State, "godwit.db"))
-	if errors.Is(err, store.ErrLocked) {
-		return ErrRunning
-	}
+	st, err := openStore(ctx, &o)
 	if err != nil {
 		return err
 	}
@@ -106,6 +110,38 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	return serve(ctx, stop, o, cfg, b, p)
+}
+
+// openStore opens the store of the state folder, once a broker that was killed has
+// let go of it.
+func openStore(ctx context.Context, o *Options) (*sqlite.Store, error) {
+	socket := o.Shared
+	if socket == "" {
+		socket = api.SocketPath(o.State)
+	}
+	other := api.Dial(socket)
+	defer other.Close()
+	wait, stop := context.WithTimeout(ctx, untilGone)
+	defer stop()
+	var tell sync.Once
+	for {
+		st, err := sqlite.Open(ctx, filepath.Join(o.State, "godwit.db"))
+		if !errors.Is(err, store.ErrLocked) {
+			return st, err
+		}
+		var refusal *api.Refusal
+		if _, err := other.Ping(wait); err == nil || errors.As(err, &refusal) {
+			return nil, ErrRunning
+		}
+		tell.Do(func() {
+			o.Log.Info("the store is in use, and nobody answers: waiting for a broker that was killed to be gone")
+		})
+		select {
+		case <-wait.Done():
+			return nil, cmp.Or(ctx.Err(), ErrRunning)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // serve runs the loop and answers until one of them ends.

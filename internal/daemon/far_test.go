@@ -57,7 +57,7 @@ func farLog(t testing.TB, s *sshdtest.Server, id string) string {
 func TestAJobMovesToAnotherMachineAndBack(t *testing.T) {
 	s := sshdtest.Start(t)
 	b := up(t, nearAndFar(t, s, ""))
-	const steps = 150
+	const steps = 300
 	spec := slowJob(steps)
 	spec.Workdir, spec.On = t.TempDir(), []string{"near", "far"}
 	if err := os.WriteFile(filepath.Join(spec.Workdir, "input"), []byte("data"), 0o600); err != nil {
@@ -97,7 +97,7 @@ func TestAJobMovesToAnotherMachineAndBack(t *testing.T) {
 // nothingFar waits until nothing of a job is left at the other end.
 func (b *bed) nothingFar(s *sshdtest.Server, id string) {
 	b.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		left, err := filepath.Glob(filepath.Join(s.Dir, "far", "*", "attempts", id+".*"))
 		if err == nil && len(left) == 0 {
 			return
@@ -112,7 +112,7 @@ func (b *bed) nothingFar(s *sshdtest.Server, id string) {
 func TestWhatAJobWritesWhileItsClusterIsOutOfReachIsNotLost(t *testing.T) {
 	s := sshdtest.Start(t)
 	b := up(t, nearAndFar(t, s, ", slots: 4"))
-	const steps = 150
+	const steps = 300
 	spec := slowJob(steps)
 	spec.Workdir, spec.On = t.TempDir(), []string{"far"}
 	id := b.submit(spec)

@@ -38,7 +38,7 @@ func programs(t *testing.T) []program {
 		{"C with a large heap", map[string]string{"heap": heap}, []string{"./heap", "100", "60"}},
 		{"Python", map[string]string{"work.py": "testdata/work.py"}, []string{"python3", "work.py", "80"}},
 		{"Go with threads", map[string]string{"threads": threads}, []string{"./threads", "60"}},
-		{"shell pipeline", map[string]string{"pipeline.sh": "testdata/pipeline.sh"}, []string{"sh", "pipeline.sh", "120"}},
+		{"shell pipeline", map[string]string{"pipeline.sh": "testdata/pipeline.sh"}, []string{"sh", "pipeline.sh", "200"}},
 	}
 }
 

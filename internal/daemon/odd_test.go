@@ -67,7 +67,7 @@ func (b *bed) left(id string) []string {
 // no folder of an attempt.
 func (b *bed) nothingLeft(id string) {
 	b.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		processes := b.left(id)
 		folders, err := filepath.Glob(filepath.Join(b.dir, "state", "clusters", "*", id+".*"))
 		if err != nil {
@@ -126,9 +126,9 @@ os.write(w, b"x")`}, code: 128 + 13, why: "SIGPIPE"},
 	{name: "is told of a closed pipe", line: "trap '' PIPE; (echo x; echo x || echo no >&2) | true; exit 0"},
 	{name: "is killed by a child", line: "sh -c 'kill -TERM $PPID'; sleep 1", code: 128 + 15, why: "SIGTERM"},
 	{name: "aborts", line: "ulimit -c 0; kill -ABRT $$", code: 128 + 6, why: "SIGABRT"},
-	{name: "runs too long", line: "echo begun; sleep 1000", change: func(j *jobfile.Job) { j.Time = 5 * time.Second }, code: 124, why: "time", out: "begun\n"},
+	{name: "runs too long", line: "echo begun; sleep 1000", change: func(j *jobfile.Job) { j.Time = 20 * time.Second }, code: 124, why: "time", out: "begun\n"},
 	{name: "runs too long and does not care", line: "trap '' TERM INT; echo begun; while :; do sleep 0.1; done",
-		change: func(j *jobfile.Job) { j.Time = 5 * time.Second }, code: 124, why: "time", out: "begun\n"},
+		change: func(j *jobfile.Job) { j.Time = 20 * time.Second }, code: 124, why: "time", out: "begun\n"},
 	{name: "ends without a newline", line: "printf 'no newline'", out: "no newline"},
 	{name: "writes what is no text", line: `printf '\000\377\376\012\015\033[31m\000'`, out: "\x00\xff\xfe\n\r\x1b[31m\x00"},
 	{name: "reads", line: "cat; wc -c; echo end", out: "0\nend\n"},

@@ -211,17 +211,19 @@ func damage(t testing.TB, dir string) {
 func TestATransferThatIsCutOffGoesOn(t *testing.T) {
 	s := sshdtest.Start(t)
 	b := up(t, nearAndFar(t, s, ", slots: 4"))
-	const size = 96 << 20
+	const size = 160 << 20
 	want := large(t, filepath.Join(s.Home, "engine.db"), 1, size)
+	kept := filepath.Join(b.dir, "state", "depot")
+	before := sizeOf(t, kept)
 	id := b.submit(summing("far:engine.db", "near"))
 	for n, harm := range []func(){s.Cut, func() { b.down(); b.start() }, s.Cut} {
-		before := sizeOf(t, filepath.Join(b.dir, "state", "depot"))
-		for end := time.Now().Add(time.Minute); sizeOf(t, filepath.Join(b.dir, "state", "depot")) < before+size/8; time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(3 * time.Minute); sizeOf(t, kept) < before+size/9; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("nothing comes the %d. time: %v", n+1, b.staged(id))
 			}
 		}
 		harm()
+		before = sizeOf(t, kept)
 	}
 	j := b.end(id)
 	if got, _, _ := strings.Cut(b.output(id, 1), " "); j.State != core.Done || got != want {

@@ -112,7 +112,7 @@ func (u *ordinaryUser) end() {
 
 func TestAnOrdinaryUserHasAllOfIt(t *testing.T) {
 	u := newOrdinaryUser(t)
-	const steps = 150
+	const steps = 300
 	spec := slowJob(steps)
 	spec.Env["HOME"] = filepath.Join(u.dir, "home")
 	spec.Workdir = filepath.Join(u.dir, "work")

@@ -1,12 +1,14 @@
 package daemon_test
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
 )
 
@@ -63,17 +65,69 @@ func TestTheBrokerMeasuresTheWayToItsSites(t *testing.T) {
 	if list, err := b.client.Hosts(t.Context(), "far"); err != nil || len(list) != 1 || list[0].Cluster != "far" {
 		t.Errorf("%+v %v", list, err)
 	}
-	before := weather(0)
+	type series struct{ what, from, to string }
+	kept := map[series]int{}
+	for _, x := range weather(time.Hour).Readings {
+		kept[series{x.What, x.From, x.To}]++
+	}
 	b.down()
 	b.start()
 	w := weather(0)
-	for _, x := range w.Series {
-		same := func(y api.WeatherSeries) bool { return y.What == x.What && y.From == x.From && y.To == x.To }
-		if i := slices.IndexFunc(before.Series, same); i < 0 || x.Values+1 < before.Series[i].Values {
-			t.Errorf("after a restart it knows %+v", x)
+	for s, n := range kept {
+		if !slices.ContainsFunc(w.Series, func(x api.WeatherSeries) bool { return series{x.What, x.From, x.To} == s && x.Values >= n }) {
+			t.Errorf("after a restart it does not know %d values of %v: %+v", n, s, w.Series)
 		}
 	}
-	if len(w.Series) < len(before.Series) || w.Sensors != 2 {
-		t.Errorf("after a restart it knows %+v", w)
+	if len(kept) < 3 || w.Sensors != 2 {
+		t.Errorf("of %d series values were kept; after a restart there are %d sensors", len(kept), w.Sensors)
+	}
+}
+
+// A machine is looked at also where it is the only one, and no way is probed.
+func TestTheBrokerLooksAtItsOwnMachineWithoutAnyOther(t *testing.T) {
+	b := up(t, "clusters:\n  - {name: near, cpus: [0], slots: 4}\nweather: {probe: off}\n")
+	var w api.Weather
+	for end := time.Now().Add(time.Minute); len(w.Readings) < 2; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for what was measured to be kept: %+v", w)
+		}
+		var err error
+		if w, err = b.client.Weather(t.Context(), 0, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.Series) != 2 || w.Series[0].What != "cpu" || w.Series[1].What != "mb" || w.Sensors != 1 {
+		t.Errorf("%+v", w)
+	}
+}
+
+// What a job's files achieve on their way there and back is measured, though nothing
+// is probed.
+func TestTheFilesOfAJobTellOfTheirWay(t *testing.T) {
+	s := sshdtest.Start(t)
+	b := up(t, nearAndFar(t, s, "")+"weather: {probe: off}\n")
+	spec := job("/bin/sh", "-c", "head -c 20000000 /dev/urandom >new")
+	spec.Workdir, spec.On = t.TempDir(), []string{"far"}
+	large(t, filepath.Join(spec.Workdir, "data"), 1, 20_000_000)
+	if j := b.end(b.submit(spec)); j.State != core.Done {
+		t.Fatalf("it is %s: %s", j.State, j.Why)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		w, err := b.client.Weather(t.Context(), 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ways := 0
+		for _, x := range w.Series {
+			if x.What == "mbps" && x.Values == 1 && x.Last > 0 {
+				ways++
+			}
+		}
+		if ways == 2 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("of ways is known %+v", w.Series)
+		}
 	}
 }

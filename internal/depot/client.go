@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
 )
 
 // Client is a depot behind HTTP: a Source and a Sink. After a cut connection
@@ -20,12 +22,13 @@ type Client struct {
 	http *http.Client
 	base string
 	treeMemory
+	traffic
 }
 
 // NewClient speaks, through h, to the Handler that is mounted at baseURL. For a
 // Unix socket h has a Transport that dials it, and the host in baseURL is any.
 func NewClient(h *http.Client, baseURL string) *Client {
-	return &Client{http: h, base: strings.TrimSuffix(baseURL, "/")}
+	return &Client{http: h, base: strings.TrimSuffix(baseURL, "/"), traffic: traffic{clock: clock.Real()}}
 }
 
 // post sends a request and hands its answer to read.
@@ -35,6 +38,8 @@ func (c *Client) post(ctx context.Context, verb string, body []byte, read func(i
 		return fmt.Errorf("asking the depot: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/octet-stream")
+	ended := c.begin(len(body))
+	defer ended()
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return fmt.Errorf("asking the depot: %w", err)
@@ -46,7 +51,7 @@ func (c *Client) post(ctx context.Context, verb string, body []byte, read func(i
 	if read == nil {
 		return nil
 	}
-	if err := read(resp.Body); err != nil {
+	if err := read(c.counted(resp.Body)); err != nil {
 		return fmt.Errorf("reading what the depot answers: %w", err)
 	}
 	return nil

@@ -63,22 +63,31 @@ func errorOf(resp *http.Response) error {
 		return fmt.Errorf("the depot answers %s", resp.Status)
 	}
 	cause := fmt.Errorf("the depot answers %s: %s", resp.Status, text)
+	told := &remoteError{error: cause, troubled: resp.StatusCode >= http.StatusInternalServerError}
 	switch resp.StatusCode {
 	case http.StatusInsufficientStorage:
-		return &remoteError{cause, syscall.ENOSPC}
+		told.is = syscall.ENOSPC
 	case http.StatusUnprocessableEntity:
-		return &remoteError{cause, ErrDamaged}
+		told.is = ErrDamaged
 	}
-	return cause
+	return told
 }
 
 // remoteError says what the depot said, and is what it was there.
 type remoteError struct {
 	error
-	is error
+	is       error // nil: nothing in particular
+	troubled bool
 }
 
 func (e *remoteError) Unwrap() error { return e.is }
+
+// Troubled says whether a depot that was reached could not do what it was asked
+// for reasons of its own, as a full disk: later it may.
+func Troubled(err error) bool {
+	var told *remoteError
+	return errors.As(err, &told) && told.troubled
+}
 
 // appendIDs writes ids down.
 func appendIDs(dst []byte, ids []sum) []byte {

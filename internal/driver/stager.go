@@ -74,7 +74,8 @@ type Placer interface {
 	// Place puts what a folder holds into a folder of the user, or one thing at a
 	// path: nobody ever sees half a file. Asked again, it goes on.
 	Place(ctx context.Context, p Place) ([]Placed, error)
-	// Drop removes a folder of ours that was placed.
+	// Drop removes a folder of ours that was placed, or is not to be. One that is not
+	// absolute is below the folder of all such.
 	Drop(ctx context.Context, path string) error
 }
 

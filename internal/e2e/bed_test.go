@@ -144,6 +144,17 @@ func (b *bed) complain() {
 	b.t.Logf("jobs:\n%s", out[:min(len(out), 8000)])
 }
 
+// told is what a job wrote, complaints too.
+func (b *bed) told(id string) string {
+	cmd := exec.CommandContext(b.t.Context(), b.bin, "logs", id)
+	cmd.Env = b.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		out = append(out, err.Error()...)
+	}
+	return string(out)
+}
+
 // file writes a file into the folder from which jobs are submitted.
 func (b *bed) file(name, text string) string {
 	b.t.Helper()

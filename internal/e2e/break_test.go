@@ -21,7 +21,7 @@ func command(dir, name string, args ...string) (string, error) {
 // once runs for a while and notes in the shared home folder that it began and
 // ended: nobody may begin twice at once, and whoever ended must not begin again.
 const once = `echo began $GODWIT_ATTEMPT $(hostname) >> $HOME/once-$N
-i=0; while [ $i -lt 20 ]; do echo line $i; i=$((i+1)); sleep 1; done
+i=0; while [ $i -lt 40 ]; do echo line $i; i=$((i+1)); sleep 1; done
 echo ended >> $HOME/once-$N
 `
 
@@ -83,7 +83,7 @@ func breakThings(b *bed) {
 	b.do("join", "west")
 	b.t.Logf("west was cut off for %v", time.Since(b.cut.at).Round(time.Second))
 	want := ""
-	for i := range 20 {
+	for i := range 40 {
 		want += fmt.Sprintf("line %d\n", i)
 	}
 	for c, id := range ids {

@@ -18,7 +18,7 @@ func lammpsMoves(b *bed) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	job := strings.NewReplacer("workdir: examples/jobs/lammps", "workdir: .", "4000", "1200").Replace(string(text))
+	job := strings.NewReplacer("workdir: examples/jobs/lammps", "workdir: .", "4000", "2000").Replace(string(text))
 	final := func() string {
 		path := filepath.Join(b.work, "final.txt")
 		b.until("the last state to be home", func() bool { _, err := os.Stat(path); return err == nil })
@@ -43,7 +43,7 @@ func lammpsMoves(b *bed) {
 	b.until("the other cluster to be full", func() bool { return b.show(guest).State == "RUNNING" })
 	id := b.submit(job + "on: [north, south]\n")[0]
 	b.until("it to be well under way", func() bool {
-		return b.show(id).over() || regexp.MustCompile(`(?m)^step [3-9]\d\d/1200`).MatchString(b.godwit("logs", id))
+		return b.show(id).over() || regexp.MustCompile(`(?m)^step \d{3,}/2000`).MatchString(b.godwit("logs", id))
 	})
 	b.godwit("cancel", guest)
 	if s := b.show(id); s.over() || s.Cluster != "north" {

@@ -75,14 +75,14 @@ func started(b *bed, cluster string) (id string, hosts []string) {
 func ranksEverywhere(b *bed) {
 	ids := map[string]string{}
 	for _, c := range parallelClusters {
-		ids[c] = b.submit(ringJob + "run: mpirun ./ring 20; code=$?; mpirun ./pi 1000000 20; exit $code\non: [" + c + "]\n")[0]
+		ids[c] = b.submit(ringJob + "run: mpirun ./ring 20 && mpirun ./pi 1000000 20\non: [" + c + "]\n")[0]
 	}
 	for c, id := range ids {
 		s, out := b.wait(id), ""
 		out = b.godwit("logs", id)
 		if s.Code == nil || *s.Code != 0 || !strings.Contains(out, "token 200 after 20 rounds of 4 ranks: right") ||
 			!strings.Contains(out, "pi is 3.141592653") {
-			b.t.Errorf("in %s: %+v\n%s\n%s", c, s, out, b.godwit("explain", id))
+			b.t.Errorf("in %s: %+v\n%s\n%s", c, s, b.told(id), b.godwit("explain", id))
 		}
 		for _, host := range []string{c + "1", c + "2"} {
 			if n := len(regexp.MustCompile(`rank \d of 4 on `+host+` `).FindAllString(out, -1)); n != 2 {

@@ -57,13 +57,15 @@ func (b *bed) directly(from, to string) {
 		}
 		return h.Address.String()
 	}
-	moves := func(name string, meanwhile func()) (passed int64, why string) {
+	kept := filepath.Join(b.lab.Dir, "home")
+	// meanwhile is told how much there was in all homes before.
+	moves := func(name string, meanwhile func(begun int64)) (passed int64, why string) {
 		b.t.Helper()
 		made := b.submit(fmt.Sprintf("run: head -c %d /dev/urandom > ~/%s; sha256sum < ~/%s\non: [%s]\n", size, name, name, from))[0]
 		b.wait(made)
-		before := b.passed()
+		before, begun := b.passed(), sizeOf(kept)
 		id := b.submit(fmt.Sprintf("run: sha256sum < %s\ninputs: ['%s:%s']\non: [%s]\n", name, from, name, to))[0]
-		meanwhile()
+		meanwhile(begun)
 		b.wait(id)
 		why = b.godwit("explain", id)
 		if got, want := b.godwit("logs", id), b.godwit("logs", made); got != want {
@@ -71,19 +73,20 @@ func (b *bed) directly(from, to string) {
 		}
 		return b.passed() - before, why
 	}
-	passed, why := moves("direct.db", func() {})
+	passed, why := moves("direct.db", func(int64) {})
 	b.t.Logf("directly: %d of %d bytes came by the broker", passed, size)
 	if passed > size/4 || !strings.Contains(why, "without the broker in between") {
 		b.t.Errorf("%d bytes came by the broker:\n%s", passed, why)
 	}
 	// Whoever sends it is killed in the middle.
-	kept := filepath.Join(b.lab.Dir, "home")
-	passed, why = moves("killed.db", func() {
-		begun := sizeOf(kept)
-		for end := time.Now().Add(patience); sizeOf(kept) < begun+size/4; time.Sleep(10 * time.Millisecond) {
+	passed, why = moves("killed.db", func(begun int64) {
+		end := time.Now().Add(patience)
+		for now := sizeOf(kept); now < begun+size/4; now = sizeOf(kept) {
 			if time.Now().After(end) {
 				b.t.Fatal("nothing arrives")
 			}
+			begun = min(begun, now) // what was left of jobs before is removed when there is time
+			time.Sleep(10 * time.Millisecond)
 		}
 		b.on(source, "kill -9 $(pgrep -f '[g]odwit outpost')")
 	})
@@ -93,7 +96,7 @@ func (b *bed) directly(from, to string) {
 	}
 	// Nothing that is sent there comes back.
 	b.on(source, "ip route add blackhole "+address(target)+"/32")
-	passed, why = moves("blocked.db", func() {})
+	passed, why = moves("blocked.db", func(int64) {})
 	b.on(source, "ip route del blackhole "+address(target)+"/32")
 	b.t.Logf("blocked: %d of %d bytes came by the broker", passed, size)
 	if passed < 2*size {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/policy/place"
 	"github.com/godwit-hpc/godwit/internal/policy/resched"
 	"github.com/godwit-hpc/godwit/internal/predict"
 	"github.com/godwit-hpc/godwit/internal/world"
@@ -19,9 +20,6 @@ func (e *Engine) inDanger(j *world.Job, o *core.Outlook) {
 		return
 	}
 	q := resched.Question{TimeLeft: j.Spec().Deadline.Sub(e.now).Seconds(), Confidence: o.Confidence, Stay: stay, Moved: j.Moves(), SinceMove: -1}
-	for _, a := range o.Moves {
-		q.SaveCost = max(q.SaveCost, a.Overhead)
-	}
 	if q.Moved > 0 {
 		q.SinceMove = e.now.Sub(j.Started()).Seconds()
 	}
@@ -49,7 +47,8 @@ func (e *Engine) couldGo(v world.View, j *world.Job, to core.ClusterID) bool {
 		return false
 	}
 	c, comp := v.Cluster(to), &j.Spec().Components[j.Part(0).Component()]
-	return c.Meets(comp) && v.Room(c) >= comp.Min
+	_, wait := place.Seats(v, c, comp)
+	return !wait && c.Meets(comp) && v.Room(c) >= comp.Min
 }
 
 // judgement is why a verdict was given.

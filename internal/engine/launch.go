@@ -79,7 +79,7 @@ func (e *Engine) plan(j *world.Job, choices []place.Choice, why core.Reason) {
 		switch {
 		case c.Managed(): // its own queue sees to it
 		case !missing || claimAt == e.now || c.Reserves() || c.ReclaimFor() == spec.ID:
-			ev.Procs = place.Processors(c, &spec.Components[ch.Component], ch.Size)
+			ev.Procs = place.Processors(e.now, c, &spec.Components[ch.Component], ch.Size)
 		default:
 			ev.When = claimAt
 		}
@@ -154,13 +154,13 @@ func (e *Engine) claimDue(j *world.Job, p *world.Part) {
 // hold takes the processors for a part that was placed earlier. If they are
 // gone the whole job is placed again.
 func (e *Engine) hold(j *world.Job, p *world.Part, why core.Reason) bool {
-	c := p.Cluster()
-	if e.view(j.Spec().ID).Room(c) < p.Size() {
+	c, v := p.Cluster(), e.view(j.Spec().ID)
+	if _, wait := place.Seats(v, c, &j.Spec().Components[p.Component()]); wait || v.Room(c) < p.Size() {
 		e.replace(j, core.Reason{Code: core.ClaimTaken})
 		return false
 	}
 	e.emit(core.Event{Kind: core.PartHeld, Job: j.Spec().ID, Epoch: j.Epoch(), Part: p.Index(), Cluster: c.ID(),
-		Procs: place.Processors(c, &j.Spec().Components[p.Component()], p.Size()), Why: why})
+		Procs: place.Processors(e.now, c, &j.Spec().Components[p.Component()], p.Size()), Why: why})
 	return true
 }
 

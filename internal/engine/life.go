@@ -164,6 +164,11 @@ func (e *Engine) weather(in *core.Input) {
 			return
 		}
 	}
+	for _, free := range in.Net.Free {
+		if !(free > 0 && free <= 1) {
+			return
+		}
+	}
 	e.emit(core.Event{Kind: core.NetworkFelt, Cluster: in.Cluster, Net: in.Net})
 }
 

@@ -29,7 +29,7 @@ import (
 //	staged 1 · claimed 1 part=1 · lost 1 taken=0-3
 //	answer 1 n=2 · giveback 1 n=2 · ask 1 n=2 must
 //	cancel 1 · stop 1 to=b · stays 1
-//	danger 1 stay=100 b=20             its deadline is; about so many seconds are left here, and in b
+//	danger 1 stay=100 b=20 c=90/60     its deadline is; about so many seconds are left here, and in b; to go to c costs 60 of them, else 1
 //	felt a 0.5                         a newcomer gets half a processor in a
 //	poll a 0-3 · down a 0-1 · up a 0-1
 //	show                               the state of the grid
@@ -123,14 +123,20 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 
 // outlook reads what is left of a job here and in the clusters named.
 func (s *stage) outlook(w *words) *core.Outlook {
-	left := func(text string) []float64 {
+	left := func(text string) (quantiles []float64, cost float64) {
+		text, of, _ := strings.Cut(text, "/")
 		sec, _ := strconv.ParseFloat(text, 64)
-		return predict.LogNormal(sec, 0.05).Quantiles()
+		if cost, _ = strconv.ParseFloat(of, 64); of == "" {
+			cost = 1
+		}
+		return predict.LogNormal(sec, 0.05).Quantiles(), cost
 	}
-	o := &core.Outlook{Confidence: 0.95, Stay: left(w.value("stay"))}
+	o := &core.Outlook{Confidence: 0.95}
+	o.Stay, _ = left(w.value("stay"))
 	for i := range s.spec.Clusters {
 		if text := w.value(s.spec.Clusters[i].Name); text != "" {
-			o.Moves = append(o.Moves, core.Alternative{Cluster: core.ClusterID(i), Left: left(text), Overhead: 1})
+			quantiles, cost := left(text)
+			o.Moves = append(o.Moves, core.Alternative{Cluster: core.ClusterID(i), Left: quantiles, Overhead: cost})
 		}
 	}
 	return o

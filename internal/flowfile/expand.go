@@ -67,6 +67,18 @@ func (r *reader) instances(t *template, at int, chosen []string) {
 	}
 	fill := strings.NewReplacer(pairs...)
 	task := Task{ID: id, Kind: len(r.flow.Kinds) - 1, Estimate: t.estimate, On: t.on, Job: filled(t.job, fill)}
+	if t.model != nil {
+		text := fill.Replace(t.size)
+		size, err := strconv.ParseFloat(text, 64)
+		if err == nil {
+			err = t.model.Estimate(task.Job, size)
+		}
+		if err != nil {
+			r.wrong(t, id, "estimate size", text, "a size at which the model can say what the program needs: "+err.Error())
+			return
+		}
+		task.Estimate = task.Job.Estimate
+	}
 	for _, in := range append(slices.Clone(r.files), t.inputs...) {
 		task.Inputs = append(task.Inputs, fill.Replace(in))
 	}

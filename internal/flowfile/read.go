@@ -25,6 +25,8 @@ type template struct {
 	sweep    []parameter
 	estimate time.Duration
 	on       map[string]time.Duration
+	model    *jobfile.Model // says what each instance needs, by
+	size     string         // its size, with parameters in it
 }
 
 // A parameter takes one value in each instance of a sweep.
@@ -126,7 +128,7 @@ func (r *reader) task(v yamlfile.Value) {
 		yamlfile.Key("outputs", func(v yamlfile.Value) { t.outputs = outputs(v) }),
 		yamlfile.Key("after", func(v yamlfile.Value) { t.after = list(v, "ids of tasks", name) }),
 		yamlfile.Key("sweep", func(v yamlfile.Value) { t.sweep = sweep(v) }),
-		yamlfile.Key("estimate", func(v yamlfile.Value) { t.estimate, t.on = estimate(v) }),
+		yamlfile.Key("estimate", func(v yamlfile.Value) { r.estimate(v, &t) }),
 	)
 	found.Need("id", "a name for the task")
 	if err != nil {
@@ -239,16 +241,41 @@ func outputs(v yamlfile.Value) []Output {
 	return items
 }
 
-// estimate reads a time, or one for each cluster.
-func estimate(v yamlfile.Value) (time.Duration, map[string]time.Duration) {
+// estimate reads a time, one for each cluster, or a model of the program and a size.
+func (r *reader) estimate(v yamlfile.Value, t *template) {
 	if v.Kind() != yamlfile.Mapping {
-		return v.PositiveDuration(), nil
+		t.estimate = v.PositiveDuration()
+		return
 	}
-	on := map[string]time.Duration{}
-	for key, value := range v.Entries("clusters, and how long the task runs there") {
-		on[name(key)] = value.PositiveDuration()
+	t.on = map[string]time.Duration{}
+	for key, value := range v.Entries("clusters and how long the task runs there, or model and size") {
+		switch name(key) {
+		case "model":
+			t.model = r.model(value)
+		case "size":
+			t.size = value.Text("the size at which the program is to run, such as 4000 or {n}")
+		default:
+			t.on[name(key)] = value.PositiveDuration()
+		}
 	}
-	return 0, on
+	if (t.model != nil || t.size != "") && (t.model == nil || t.size == "" || len(t.on) > 0) && !v.Failed() {
+		v.Wrong("both a model and a size, and nothing else; or clusters and how long the task runs there")
+	}
+}
+
+func (r *reader) model(v yamlfile.Value) *jobfile.Model {
+	file := v.Text("a file that godwit model fit wrote")
+	if v.Failed() {
+		return nil
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(r.flow.Dir, file)
+	}
+	m, err := jobfile.ReadModel(file)
+	if err != nil {
+		v.Wrong(err.Error())
+	}
+	return m
 }
 
 // sweep reads the values of parameters.

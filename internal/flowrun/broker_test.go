@@ -208,7 +208,7 @@ func (b *fakeBroker) keys() []string {
 
 func (b *fakeBroker) options(f *flowfile.Flow) Options {
 	return Options{
-		Flow: f, ID: "run", Clock: b.clock, Patience: 5 * time.Second,
+		Flow: f, ID: "run", Clock: b.clock, Patience: time.Minute,
 		Connect: func(context.Context) (*api.Client, error) { return api.Dial(b.socket), nil },
 		Send:    func(context.Context, *api.Client, string, []string) (string, error) { return "", nil },
 	}

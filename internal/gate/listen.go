@@ -15,10 +15,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/big"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -149,7 +149,11 @@ func (r *Rendezvous) write(file string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".rendezvous-*") // only we may read it
+	beside := file + ".new" // one name: there is one gate with this file at a time
+	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(beside, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // only we may read it
 	if err != nil {
 		return err
 	}
@@ -158,10 +162,10 @@ func (r *Rendezvous) write(file string) error {
 		err = e
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), file)
+		err = os.Rename(beside, file)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
+		_ = os.Remove(beside)
 	}
 	return err
 }

@@ -121,11 +121,11 @@ type Copy struct {
 // Gather puts files that are there into the depot, as a folder of their own; ""
 // if none of them is.
 func (o Own) Gather(ctx context.Context, files []Copy) (string, error) {
-	aside, err := os.MkdirTemp("", "godwit-gather-")
+	aside, done, err := makeAside()
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(aside) }() // what is left harms nobody
+	defer done()
 	any := false
 	for _, c := range files {
 		if !filepath.IsLocal(c.As) {

@@ -33,6 +33,7 @@ type errand struct {
 // report is what came of it.
 type report struct {
 	Error  string `json:"error,omitempty"`
+	Errno  uint32 `json:"errno,omitempty"` // of the system, if that was its reason
 	Placed Placed `json:"placed"`
 	Tree   string `json:"tree,omitempty"`
 }
@@ -94,9 +95,25 @@ func (o Other) send(ctx context.Context, e *errand, content io.Reader, marker *o
 		return got, errors.Join(fmt.Errorf("a process of the user, for the user's files: %w", e), err, errors.New(strings.TrimSpace(said.String())))
 	}
 	if got.Error != "" {
-		return got, errors.New(got.Error)
+		return got, &toldError{got.Error, syscall.Errno(got.Errno)}
 	}
 	return got, err
+}
+
+// toldError says what went wrong in a process of the user, and is what it was
+// there: whether it is worth another try depends on that.
+type toldError struct {
+	text  string
+	errno syscall.Errno // 0: none
+}
+
+func (e *toldError) Error() string { return e.text }
+
+func (e *toldError) Unwrap() error {
+	if e.errno == 0 {
+		return nil
+	}
+	return e.errno
 }
 
 // Main does one errand, as the user whose process this is. It returns the exit
@@ -112,6 +129,10 @@ func Main() int {
 	}
 	if err != nil {
 		r.Error = err.Error()
+		var errno syscall.Errno
+		if errors.As(err, &errno) {
+			r.Errno = uint32(errno)
+		}
 	}
 	if wire.WriteFrame(os.Stdout, &r) != nil {
 		return 1 // nobody listens

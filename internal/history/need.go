@@ -26,9 +26,16 @@ const (
 // paper's T100): quantiles at Levels, from the runs of the program that
 // finished. With the same arguments if there are any; else by how the time
 // depended on the numbers among the arguments; else from all runs of the
-// program. Nil if it has never finished.
+// program. Nil if it has never finished. Runs on a core that was slower or faster
+// than usual count as they would have been at the usual pace of the program.
 func Need(rows []Run, program string, args []string) (quantiles []float64, why string, n int) {
 	done := finished(rows)
+	pace := PaceOf(rows, program)
+	for i := range done {
+		if r := &done[i]; r.Program == program {
+			r.Need /= pace.Slow(r.Slowness)
+		}
+	}
 	same := alike(done, program, args)
 	if n := len(same); n > 0 {
 		mean, squares := center(same)

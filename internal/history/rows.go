@@ -43,6 +43,9 @@ type Run struct {
 	// Need is the reference CPU seconds of the whole job over all attempts that
 	// counted. Known only of the attempt that finished; 0 else.
 	Need float64 `json:"need,omitempty"`
+	// Slowness is how many times longer than on the reference host the same took on
+	// its processors while it ran, in the mean over the whole job. 0 if not known.
+	Slowness float64 `json:"slowness,omitempty"`
 	// Bytes is what the whole job read and wrote; Share the part of its processors
 	// that this attempt had in the mean. 0 if not known.
 	Bytes float64 `json:"bytes,omitempty"`

@@ -88,29 +88,49 @@ const maxModel = 64 << 20
 
 // estimateBy has a model say what the job needs on the reference host.
 func (d *draft) estimateBy(file string, size float64) error {
-	path := d.absolute(file)
+	m, err := ReadModel(d.absolute(file))
+	if err == nil {
+		err = m.Estimate(&d.Job, size)
+	}
+	d.modelled = d.Estimate
+	return err
+}
+
+// Model is a model of a program, see package perfmodel.
+type Model struct {
+	name  string
+	model *perfmodel.Model
+}
+
+// ReadModel reads a model. The error says what would be right.
+func ReadModel(path string) (*Model, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxModel {
-		return errors.New("a model that godwit model fit wrote is needed there")
+		return nil, errors.New("a model that godwit model fit wrote is needed there")
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return errors.New("a file that can be read")
+		return nil, errors.New("a file that can be read")
 	}
 	m, err := perfmodel.Decode(text)
 	if err != nil {
-		return errors.New("a model as godwit model fit writes it: " + err.Error())
+		return nil, errors.New("a model as godwit model fit writes it: " + err.Error())
 	}
-	s, err := m.Reference(size)
+	return &Model{filepath.Base(path), m}, nil
+}
+
+// Estimate says in the job what it needs at a size.
+func (m *Model) Estimate(j *Job, size float64) error {
+	s, err := m.model.Reference(size)
 	if err != nil {
 		return err
 	}
 	if s.High > maxEstimate {
 		return errors.New("a size for which the model gives less than a hundred years")
 	}
-	d.Estimate = max(time.Duration(s.Value*float64(time.Second)), time.Millisecond)
-	d.EstimateSpread = min(maxSpread, max(0.01, math.Log(s.High/s.Low)/(2*1.6449)))
-	d.EstimateBy, d.modelled = filepath.Base(file), d.Estimate
+	j.Estimate = max(time.Duration(s.Value*float64(time.Second)), time.Millisecond)
+	j.EstimateSpread = min(maxSpread, max(0.01, math.Log(s.High/s.Low)/(2*1.6449)))
+	j.EstimateBy = m.name
 	return nil
 }
 

@@ -46,7 +46,7 @@ type Job struct {
 	// Pattern says who talks to whom in it: its hosts are chosen by how well they
 	// are connected.
 	Pattern *core.Pattern `json:"pattern,omitempty"`
-	// Trials are short runs of it that somebody made: where it was fastest it is to run.
+	// Trials are short runs of it that somebody made, the best first: there it is to run.
 	Trials []netgraph.Trial `json:"trials,omitempty"`
 
 	Memory    int64         `json:"memory,omitempty"` // bytes on each host

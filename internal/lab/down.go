@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
 )
 
 // Down removes a lab and all that runs on it, or what is left of it. That there
@@ -17,8 +19,12 @@ func Down(ctx context.Context, name string) error {
 		return err
 	}
 	base := Base()
-	if gone(filepath.Join(base, name)) && !hasGroups(base, name) {
+	// Who is killed just after taking the lock leaves nothing but that.
+	if gone(filepath.Join(base, name)) && gone(lockPath(base, name)) && !hasGroups(base, name) {
 		return nil
+	}
+	if err := notOurs(base, name); err != nil {
+		return err
 	}
 	if err := Able(); err != nil {
 		return err
@@ -36,6 +42,16 @@ func Down(ctx context.Context, name string) error {
 		_ = os.Remove(base) // if it was the last
 	}
 	return nil
+}
+
+// notOurs says that a folder which has a lab's name is none: whoever makes or removes
+// one takes its lock first, which stays as long as the folder does.
+func notOurs(base, name string) error {
+	dir := filepath.Join(base, name)
+	if gone(dir) || !gone(lockPath(base, name)) || !gone(filepath.Join(dir, stateFile)) || hasGroups(base, name) {
+		return nil
+	}
+	return &badinput.Error{Field: "GODWIT_LABS", Value: base, Want: fmt.Sprintf("a folder for labs alone; %s in it is no lab, and is left as it is", name)}
 }
 
 func gone(path string) bool {

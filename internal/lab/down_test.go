@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/badinput"
 )
 
 // remains lists all that is left of a lab.
@@ -116,6 +118,74 @@ func TestWhoIsKilledWhileMakingALabLeavesNothingThatIsNotFound(t *testing.T) {
 		// A process that was just started ends by itself, a moment later.
 		eventually(t, fmt.Sprintf("nothing to be left of a lab whose maker was killed after %v: %q", at, remains(t, name)),
 			func() bool { return len(remains(t, name)) == 0 })
+	}
+}
+
+func TestOfAMakerThatWasKilledWithTheLockInItsHandNothingIsLeft(t *testing.T) {
+	needRoot(t)
+	t.Setenv("GODWIT_LABS", labsFolder(t))
+	name := labName(t)
+	unlock, err := lockLab(context.Background(), Base(), name)
+	must(t, err)
+	unlock() // as the kernel does it for the dead
+	must(t, Down(context.Background(), name))
+	if left := remains(t, name); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestWhatIsLeftOfALabIsFoundWithoutItsName(t *testing.T) {
+	needRoot(t)
+	t.Setenv("GODWIT_LABS", labsFolder(t))
+	name := labName(t)
+	t.Cleanup(func() { Down(context.Background(), name) })
+	found := func(where string, want ...string) {
+		t.Helper()
+		names, err := Remains()
+		must(t, err)
+		if !slices.Equal(names, want) {
+			t.Errorf("%s: %q, want %q", where, names, want)
+		}
+	}
+	found("at first")
+	unlock, err := lockLab(context.Background(), Base(), name)
+	must(t, err)
+	unlock()
+	found("a lock", name)
+	g, err := findGroups(Base(), name)
+	must(t, err)
+	must(t, g.make())
+	found("a lock and cgroups", name)
+	must(t, os.Remove(lockPath(Base(), name)))
+	found("cgroups", name)
+	must(t, Down(context.Background(), name))
+	found("in the end")
+}
+
+func TestAFolderThatIsNoLabIsLeftAlone(t *testing.T) {
+	needRoot(t)
+	t.Setenv("GODWIT_LABS", labsFolder(t))
+	name := labName(t)
+	dir := filepath.Join(Base(), name)
+	must(t, os.MkdirAll(filepath.Join(dir, "years of work"), 0o755))
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	names, err := Remains()
+	must(t, err)
+	list, err := List()
+	must(t, err)
+	if len(names)+len(list) > 0 {
+		t.Errorf("labs are %q and %q", names, list)
+	}
+	if err := Down(context.Background(), name); !badinput.Is(err) {
+		t.Errorf("removing it ends with %v", err)
+	}
+	p, err := Read("p.yaml", []byte("name: "+name+"\nclusters: [{name: a, manager: none, hosts: 1}]\n"))
+	must(t, err)
+	if _, err := Up(context.Background(), p, Options{NoManager: true}); !badinput.Is(err) {
+		t.Errorf("making it ends with %v", err)
+	}
+	if left := remains(t, name); len(left) != 1 || gone(filepath.Join(dir, "years of work")) {
+		t.Errorf("there is %q", left)
 	}
 }
 

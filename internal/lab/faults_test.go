@@ -44,7 +44,7 @@ func TestSpeedAndLoadAreAsPlanned(t *testing.T) {
 // eventually waits for something that needs its time.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 60 {
+	for range 300 {
 		if ok() {
 			return
 		}

@@ -50,6 +50,42 @@ func groupName(base, lab string) string {
 	return groupPrefix + lab + "-" + hex.EncodeToString(sum[:4])
 }
 
+// labOf is the lab in a folder whose cgroups have a name; "" if they are not of
+// one there. What may be that of a lab in another folder is taken for that.
+func labOf(base, group string) string {
+	name, ok := strings.CutPrefix(group, groupPrefix)
+	if !ok {
+		return ""
+	}
+	if base != defaultBase {
+		name, _ = strings.CutSuffix(name, groupName(base, "")[len(groupPrefix):])
+	} else if i := strings.LastIndexByte(name, '-'); i >= 0 && len(name)-i == 9 && strings.Trim(name[i+1:], "0123456789abcdef") == "" {
+		return ""
+	}
+	if groupName(base, name) != group {
+		return ""
+	}
+	return name
+}
+
+// groupedLabs is the names of labs in a folder that have cgroups.
+func groupedLabs(base string) ([]string, error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, t := range parseTrees(string(mounts)) {
+		entries, _ := os.ReadDir(t.top) // who may not look there has not made any
+		for _, e := range entries {
+			if name := labOf(base, e.Name()); name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
+}
+
 // findGroups looks where the cgroups of a lab are, or would be.
 func findGroups(base, lab string) (*groups, error) {
 	data, err := os.ReadFile("/proc/self/mountinfo")

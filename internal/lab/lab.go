@@ -165,11 +165,37 @@ func List() ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.IsDir() && goodName("", e.Name(), maxLabName) == nil {
+		if e.IsDir() && goodName("", e.Name(), maxLabName) == nil && notOurs(Base(), e.Name()) == nil {
 			names = append(names, e.Name())
 		}
 	}
 	return names, err
+}
+
+// Remains is the names of all labs and of those of which only something is left, as
+// who made or removed them was killed, in order.
+func Remains() ([]string, error) {
+	base := Base()
+	names, err := groupedLabs(base)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(base)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		lock := strings.TrimSuffix(strings.TrimPrefix(e.Name(), "."), lockSuffix)
+		switch {
+		case e.IsDir() && notOurs(base, e.Name()) == nil:
+			names = append(names, e.Name())
+		case filepath.Join(base, e.Name()) == lockPath(base, lock):
+			names = append(names, lock)
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return goodName("", name, maxLabName) != nil })
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // save writes down what others need to find the lab.
@@ -242,7 +268,9 @@ func lockLab(ctx context.Context, base, name string) (unlock func(), err error) 
 	}
 }
 
-func lockPath(base, name string) string { return filepath.Join(base, "."+name+".lock") }
+const lockSuffix = ".lock"
+
+func lockPath(base, name string) string { return filepath.Join(base, "."+name+lockSuffix) }
 
 // stillThere reports whether a file that is open has kept its name.
 func stillThere(f *os.File) bool {

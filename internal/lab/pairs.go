@@ -90,6 +90,11 @@ func (l *Lab) theseHosts(name string) []string {
 // unlimited is more than any link has, in bits a second.
 const unlimited = 100_000_000_000
 
+// leastPairQueue is what a port of a common switch holds. A pair that others leave a
+// small part of the way still has the queue of the whole of it: with one for its part
+// alone, two messages of 48 KB at once would lose packets each time.
+const leastPairQueue = 128 << 10
+
 // The classes of a host that has pairs: one that all share, which has the rate of
 // its link, one for what goes to no such pair, and one for each of them.
 const (
@@ -171,7 +176,7 @@ func pair(in *netlink.Handle, at int, peer *Host, rate uint64, mbps float64) err
 	if mbps == 0 {
 		mbps = maxMbps
 	}
-	q := limited(netlink.QdiscAttrs{LinkIndex: at, Handle: netlink.MakeHandle(0x100+minor, 0), Parent: netlink.MakeHandle(1, minor)}, mbps)
+	q := limited(netlink.QdiscAttrs{LinkIndex: at, Handle: netlink.MakeHandle(0x100+minor, 0), Parent: netlink.MakeHandle(1, minor)}, mbps, leastPairQueue)
 	if err := in.QdiscReplace(q); err != nil {
 		return err
 	}

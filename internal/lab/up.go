@@ -30,6 +30,9 @@ func Up(ctx context.Context, p *Plan, o Options) (*Lab, error) {
 	if err := errors.Join(p.check(), Able()); err != nil {
 		return nil, err
 	}
+	if err := notOurs(Base(), p.Name); err != nil {
+		return nil, err
+	}
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}

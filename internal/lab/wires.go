@@ -165,8 +165,11 @@ func (w *wires) shapeHost(in *netlink.Handle, h *Host) error {
 	return errors.Join(out, shape(in, "eth0", h.Mbps))
 }
 
-// queueFor is how much a link's queue holds.
-const queueFor = 50 * time.Millisecond
+// queueFor is how much a link's queue holds, and leastQueue what every one does.
+const (
+	queueFor   = 50 * time.Millisecond
+	leastQueue = 32 << 10
+)
 
 // shape limits the rate at which an interface sends.
 func shape(on *netlink.Handle, name string, mbps float64) error {
@@ -180,17 +183,17 @@ func shape(on *netlink.Handle, name string, mbps float64) error {
 		_ = on.QdiscDel(&netlink.Tbf{QdiscAttrs: attrs})
 		return nil
 	}
-	if err := on.QdiscReplace(limited(attrs, mbps)); err != nil {
+	if err := on.QdiscReplace(limited(attrs, mbps, leastQueue)); err != nil {
 		return fmt.Errorf("setting the rate of %s: %w", name, err)
 	}
 	return nil
 }
 
-// limited is a queue that sends at a rate.
-func limited(attrs netlink.QdiscAttrs, mbps float64) *netlink.Tbf {
+// limited is a queue that sends at a rate and holds least bytes or more.
+func limited(attrs netlink.QdiscAttrs, mbps float64, least uint32) *netlink.Tbf {
 	rate := mbps * 1e6 / 8
 	burst := max(uint32(rate*0.002), 5000)
-	limit := burst + max(uint32(rate*queueFor.Seconds()), 32<<10)
+	limit := burst + max(uint32(rate*queueFor.Seconds()), least)
 	return &netlink.Tbf{QdiscAttrs: attrs, Rate: uint64(rate), Limit: limit, Buffer: netlink.Xmittime(uint64(rate), burst)}
 }
 

@@ -88,12 +88,13 @@ func Fit(ctx context.Context, o Options) (*perfmodel.Model, error) {
 	if err := o.rounds(ctx, sizes, leastRuns, mostRuns, enoughCPU); err != nil {
 		return nil, err
 	}
+	m.Feels = feeling(sizes)
 	for i, t := range sizes {
 		count := m.Runs[i].Count
-		m.Runs[i] = t.run()
+		m.Runs[i] = t.run(m.Feels)
 		m.Runs[i].Count = count
 		if counter == perfmodel.CounterTime {
-			m.Runs[i].Count = m.Runs[i].CPU * o.Host.Operations
+			m.Runs[i].Count = m.Runs[i].CPU / m.Runs[i].Slow * o.Host.Operations
 		}
 	}
 	if err := m.Build(); err != nil {
@@ -124,7 +125,7 @@ func choose(counter string) (string, error) {
 
 // count counts what the program does at one size; by time nothing is to be counted.
 func (o *Options) count(ctx context.Context, counter string, t *timed) (r perfmodel.Run, err error) {
-	r = t.run()
+	r = t.run(1)
 	argv := o.Program.at(t.size)
 	switch counter {
 	case perfmodel.CounterTime:
@@ -136,23 +137,24 @@ func (o *Options) count(ctx context.Context, counter string, t *timed) (r perfmo
 	return r, err
 }
 
-// timed is a size with the CPU times of its runs, in seconds.
+// timed is a size with the CPU times of its runs, in seconds, and how slow the host
+// was meanwhile.
 type timed struct {
 	size   float64
 	took   []float64
+	slow   []float64
 	sum    float64
 	faults int64
 }
 
 // again runs the program once more.
 func (t *timed) again(ctx context.Context, p Program) error {
-	argv := p.at(t.size)
-	n, err := run(ctx, argv, argv, p.Dir, nil)
+	n, slow, err := p.watched(ctx, p.at(t.size))
 	if err != nil {
 		return err
 	}
 	cpu := max(n.cpu, time.Microsecond).Seconds()
-	t.took, t.sum, t.faults = append(t.took, cpu), t.sum+cpu, n.faults
+	t.took, t.slow, t.sum, t.faults = append(t.took, cpu), append(t.slow, slow), t.sum+cpu, n.faults
 	return nil
 }
 
@@ -163,14 +165,27 @@ func (t *timed) wants(least, most int, enough time.Duration) bool {
 
 // run is what the runs say together. The mean, not the least or the median: on a
 // host that is now faster and now slower a long run has its share of both, and is
-// as long as the sum of its parts.
-func (t *timed) run() perfmodel.Run {
-	mean, squares := t.sum/float64(len(t.took)), 0.0
-	for _, v := range t.took {
-		squares += (v - mean) * (v - mean)
+// as long as the sum of its parts. feels is how much the program feels that.
+func (t *timed) run(feels float64) perfmodel.Run {
+	felt, steady := make([]float64, len(t.took)), make([]float64, len(t.took))
+	for i, v := range t.took {
+		felt[i] = math.Pow(t.slow[i], feels)
+		steady[i] = v / felt[i]
 	}
-	noise := math.Sqrt(squares/math.Max(1, float64(len(t.took)-1))) / mean
-	return perfmodel.Run{Size: t.size, CPU: mean, Noise: noise, Faults: float64(t.faults), Runs: len(t.took)}
+	mean, noise := spread(steady)
+	slow, slowOff := spread(felt)
+	return perfmodel.Run{Size: t.size, CPU: t.sum / float64(len(t.took)), Slow: slow, SlowOff: slowOff, Noise: noise / mean, Faults: float64(t.faults), Runs: len(t.took)}
+}
+
+// spread is the mean and the standard deviation.
+func spread(list []float64) (mean, off float64) {
+	for _, v := range list {
+		mean += v / float64(len(list))
+	}
+	for _, v := range list {
+		off += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(off / math.Max(1, float64(len(list)-1)))
 }
 
 // rounds runs the program at all sizes in turn, so that what disturbs for a while
@@ -201,7 +216,7 @@ func Time(ctx context.Context, p Program, size float64, least int) (perfmodel.Ru
 			return perfmodel.Run{}, nil, err
 		}
 	}
-	return t.run(), t.took, nil
+	return t.run(1), t.took, nil
 }
 
 // caches simulates caches at as many sizes as the budget allows, smallest first:
@@ -239,14 +254,20 @@ func (o *Options) caches(ctx context.Context, runs []perfmodel.Run) ([]perfmodel
 
 // simulate runs the program at one size with all these caches.
 func (o *Options) simulate(ctx context.Context, size float64, list []pair) ([]perfmodel.Misses, error) {
-	found := make([]perfmodel.Misses, 2*len(list))
-	return found, inParallel(ctx, len(list), func(ctx context.Context, i int) error {
+	found := make([][]perfmodel.Misses, len(list))
+	err := inParallel(ctx, len(list), func(ctx context.Context, i int) error {
 		p := list[i]
-		c, err := misses(ctx, o.Program.at(size), o.Program.Dir, p.near, p.far)
-		found[2*i] = perfmodel.Misses{Size: size, Capacity: float64(p.near.capacity), Line: p.near.line, Count: c.nearby}
-		found[2*i+1] = perfmodel.Misses{Size: size, Capacity: float64(p.far.capacity), Line: p.far.line, Count: c.further}
+		c, err := misses(ctx, o.Program.at(size), o.Program.Dir, p.near, p.far, p.written())
+		near := perfmodel.Misses{Size: size, Capacity: float64(p.near.capacity), Line: p.near.line, Count: c.nearby}
+		far := perfmodel.Misses{Size: size, Capacity: float64(p.far.capacity), Line: p.far.line, Count: c.further}
+		found[i] = []perfmodel.Misses{near, far}
+		if p.written() {
+			far.Count, far.Written = c.written, true
+			found[i] = append(found[i], far)
+		}
 		return err
 	}, func(done int) { o.Tell(fmt.Sprintf("caches at size %g", size), done, len(list)) })
+	return slices.Concat(found...), err
 }
 
 // inParallel does n things, as many at once as there are processors. The first

@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,12 +56,25 @@ func TestSimulatedCachesCountWhatAProgramMisses(t *testing.T) {
 	ctx := context.Background()
 	const kilobytes = 256
 	once := float64(kilobytes * 1024 / perfmodel.Line)
-	c, err := misses(ctx, program.at(kilobytes), "", cache{64 << 10, perfmodel.Line}, cache{1 << 20, perfmodel.Line})
+	c, err := misses(ctx, program.at(kilobytes), "", cache{64 << 10, perfmodel.Line}, cache{1 << 20, perfmodel.Line}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if math.Abs(c.nearby/(20*once)-1) > 0.2 || math.Abs(c.further/once-1) > 0.5 {
 		t.Errorf("64 KiB miss %g, want about %g; 1 MiB %g, want about %g", c.nearby, 20*once, c.further, once)
+	}
+}
+
+func TestLinesThatWereWrittenToAreCountedAsTheyGoBack(t *testing.T) {
+	program := Program{Argv: []string{compiled(t), Placeholder}}
+	const kilobytes = 256
+	c, err := misses(context.Background(), program.at(kilobytes), "", cache{8 << 10, perfmodel.Line}, cache{64 << 10, perfmodel.Line}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Turn after turn is only read.
+	if once := float64(kilobytes * 1024 / perfmodel.Line); c.further < 19*once || c.written > 2*once {
+		t.Errorf("%+v: %g lines", c, once)
 	}
 }
 
@@ -185,26 +200,107 @@ func TestTheCachesOfARunGrowAndCoverWhatIsTouched(t *testing.T) {
 	}
 }
 
-func FuzzParseCachegrind(f *testing.F) {
+func FuzzParseSummary(f *testing.F) {
 	f.Add("==12== I   refs:      8,612,761\n==12== D1  misses:      135,668  (  131,497 rd   +     4,171 wr)\n==12== LLd misses:  7 ( 1 rd + 6 wr)\n")
 	f.Fuzz(func(t *testing.T, log string) {
-		if c := parseCachegrind(log); c.instructions < 0 || c.nearby < 0 || c.further < 0 {
+		if c := parseSummary(log); c.instructions < 0 || c.nearby < 0 || c.further < 0 || c.written < 0 {
 			t.Errorf("%+v", c)
 		}
 	})
 }
 
 func TestTheSummaryOfCachegrindIsRead(t *testing.T) {
-	got := parseCachegrind("==12== \n==12== I   refs:      8,612,761\n==12== I1  misses: 3\n==12== D1  misses:      135,668  (  131,497 rd   +     4,171 wr)\n==12== LLd misses:  7 ( 1 rd + 6 wr)\n")
-	if want := (counted{8612761, 135668, 7}); got != want {
+	got := parseSummary("==12== \n==12== I   refs:      8,612,761\n==12== I1  misses: 3\n==12== D1  misses:      135,668  (  131,497 rd   +     4,171 wr)\n==12== LLd misses:  7 ( 1 rd + 6 wr)\n")
+	if want := (counted{8612761, 135668, 7, 0}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	got = parseSummary("==12== Events    : Ir Dr Dw ILdmr DLdmr DLdmw\n==12== Collected : 100 10 5 1 20 300\n==12== \n==12== I   refs:      100\n")
+	if want := (counted{100, 0, 0, 320}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
 func TestTheTimeOfSeveralRunsIsTheirMeanWithItsSpread(t *testing.T) {
-	r := (&timed{size: 7, took: []float64{1, 1, 1, 3}, sum: 6, faults: 9}).run()
+	r := (&timed{size: 7, took: []float64{1, 1, 1, 3}, slow: []float64{1, 1, 1, 1}, sum: 6, faults: 9}).run(1)
 	if r.CPU != 1.5 || r.Runs != 4 || r.Size != 7 || r.Faults != 9 || math.Abs(r.Noise-1/1.5) > 1e-9 {
 		t.Errorf("%+v", r)
+	}
+}
+
+func TestABadMomentOfTheHostIsNoSpreadOfTheProgram(t *testing.T) {
+	r := (&timed{took: []float64{1, 1, 2, 2}, slow: []float64{1, 1, 2, 2}, sum: 6}).run(1)
+	if r.CPU != 1.5 || r.Noise != 0 || r.Slow != 1.5 || math.Abs(r.SlowOff-math.Sqrt(1.0/3)) > 1e-9 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestHowMuchAProgramFeelsASlowHostIsLearnt(t *testing.T) {
+	for _, want := range []float64{0, 0.5, 1, 1.3} {
+		var sizes []*timed
+		for _, base := range []float64{0.01, 0.04} {
+			one := new(timed)
+			for i := range 40 {
+				slow := 1 + 0.4*float64(i%4)/3
+				one.slow = append(one.slow, slow)
+				one.took = append(one.took, base*math.Pow(slow, want)*(1+0.02*float64(i%5-2)))
+			}
+			sizes = append(sizes, one)
+		}
+		if got := feeling(sizes); math.Abs(got-want) > 0.1 {
+			t.Errorf("%g, want %g", got, want)
+		}
+	}
+	steady := &timed{took: []float64{1, 1.1, 0.9, 1}, slow: []float64{1, 1, 1, 1}}
+	if got := feeling([]*timed{steady}); math.Abs(got-feels) > 1e-9 {
+		t.Errorf("%g of a host that never was slow: nothing was learnt", got)
+	}
+}
+
+func TestAProgramRunsOnTheCPUThatIsLookedAt(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	var mu sync.Mutex
+	looked := map[int]int{}
+	p := Program{Argv: []string{"sh", "-c", "grep Cpus_allowed_list /proc/self/status >" + out + "; sleep 0.1"}, Slowness: func(cpu int) (float64, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		looked[cpu]++
+		return []float64{1, 2}[looked[cpu]%2], nil // a mean of 4/3 by the work that is done in equal times
+	}}
+	r, _, err := Time(context.Background(), p, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(out)
+	cpu, wrong := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(string(text), "Cpus_allowed_list:")))
+	if err != nil || wrong != nil || len(looked) != 1 || looked[cpu] < 3*r.Runs {
+		t.Errorf("it ran on %q, looked at were %v (%v)", text, looked, err)
+	}
+	if r.Slow < 1.2 || r.Slow > 1.7 {
+		t.Errorf("%+v", r)
+	}
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil || runtime.NumCPU() > 1 && set.Count() == 1 {
+		t.Errorf("whoever measures is confined, too: %v (%v)", set.Count(), err)
+	}
+}
+
+func TestHowSlowTheHostIsNowIsTheMeanOfManyLooks(t *testing.T) {
+	looks := 0
+	got, err := Now(context.Background(), func(int) (float64, error) {
+		looks++
+		return []float64{1, 3}[looks%2], nil
+	})
+	if err != nil || math.Abs(got-1.5) > 0.05 || looks < 10 { // half of the time a third of the work
+		t.Errorf("%g after %d looks (%v)", got, looks, err)
+	}
+	blind := errors.New("blind")
+	if _, err := Now(context.Background(), func(int) (float64, error) { return 0, blind }); !errors.Is(err, blind) {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Now(ctx, func(int) (float64, error) { return 1, nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }
 

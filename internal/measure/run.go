@@ -22,6 +22,9 @@ const Placeholder = "{n}"
 type Program struct {
 	Argv []string
 	Dir  string // where it runs; "": here
+	// Slowness is how much longer than in its best moments a CPU needs for the same
+	// work just now, above 0; nil: nobody can tell.
+	Slowness func(cpu int) (float64, error)
 }
 
 // at is the command for one size.

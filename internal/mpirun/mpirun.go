@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/godwit-hpc/godwit/mpi/capture"
 	"github.com/godwit-hpc/godwit/mpi/yield"
@@ -69,10 +70,11 @@ func put(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".godwit-mpi-")
+	f, err := os.CreateTemp(filepath.Dir(path), partPrefix)
 	if err != nil {
 		return err
 	}
+	removeLeft(f)
 	_, err = f.Write(data)
 	err = errors.Join(err, f.Chmod(0o755), f.Close()) //nolint:gosec // a program, for whoever runs it
 	if err == nil {
@@ -82,6 +84,31 @@ func put(path string, data []byte) error {
 		_ = os.Remove(f.Name()) // it is not whole
 	}
 	return err
+}
+
+// partPrefix begins the names of files that are not whole yet.
+const partPrefix = ".godwit-mpi-"
+
+// toWrite is longer than anybody takes to write such a file.
+const toWrite = time.Hour
+
+// removeLeft removes from the folder of a new file what those left that were killed
+// while they wrote one. What cannot be removed harms nobody.
+func removeLeft(made *os.File) {
+	now, err := made.Stat() // by the clock of whoever keeps the files
+	if err != nil {
+		return
+	}
+	dir := filepath.Dir(made.Name())
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), partPrefix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && now.ModTime().Sub(info.ModTime()) > toWrite {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 // Environment adds to variables what Open MPI wants to be told; what the user set

@@ -3,6 +3,7 @@ package netgraph
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
@@ -36,13 +37,22 @@ func parseJSON(name string, data []byte) (*nodesel.Network, error) {
 	if err != nil {
 		return nil, err
 	}
+	first := map[[2]int]int{} // by ends: the first link that has them
 	for i := range f.Links {
 		l, err := f.Links[i].link(numbers)
+		ends := [2]int{min(l.A, l.B), max(l.A, l.B)}
+		before, again := first[ends]
+		if err == nil && again {
+			err = f.Links[i].differs(&f.Links[before], before)
+		}
 		if err != nil {
 			err.File, err.Field = name, fmt.Sprintf("links[%d]%s", i, err.Field)
 			return nil, err
 		}
-		n.Links = append(n.Links, l)
+		if !again {
+			first[ends] = i
+			n.Links = append(n.Links, l)
+		}
 	}
 	n.CPU, err = cpu(name, f, numbers)
 	return n, err
@@ -112,6 +122,25 @@ func (l *linkFile) link(numbers map[string]int) (nodesel.Link, *badinput.Error) 
 		return nodesel.Link{}, &badinput.Error{Field: ".ms", Value: quoted(l.Ms), Want: "a number of at least 0"}
 	}
 	return nodesel.Link{A: a, B: b, Mbps: *l.Mbps, Ms: l.Ms}, nil
+}
+
+// differs is what is wrong with a link that a file has once more: a link is the
+// same in both directions, so it may be written down for each, but with the same
+// numbers. Which of two others was meant nobody knows.
+func (l *linkFile) differs(before *linkFile, number int) *badinput.Error {
+	same := func(x, y float64) bool { return math.Abs(x-y) <= equalWithin*math.Max(x, y) }
+	e := &badinput.Error{}
+	want := 0.0
+	switch {
+	case !same(*l.Mbps, *before.Mbps):
+		e.Field, e.Value, want = ".mbps", quoted(*l.Mbps), *before.Mbps
+	case !same(l.Ms, before.Ms):
+		e.Field, e.Value, want = ".ms", quoted(l.Ms), before.Ms
+	default:
+		return nil
+	}
+	e.Want = fmt.Sprintf("%s, as links[%d] has it between %s and %s; a link is the same in both directions", quoted(want), number, before.A, before.B)
+	return e
 }
 
 func unknownEnd(field, value string) *badinput.Error {

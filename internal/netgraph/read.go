@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/nodesel"
@@ -99,7 +100,10 @@ func decode(name string, data []byte, to any) error {
 	e := &badinput.Error{File: name, Line: 1, Want: "valid JSON", Err: err}
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
+	var moment *time.ParseError
 	switch {
+	case errors.As(err, &moment):
+		e.Line, e.Value, e.Err, e.Want = 0, strings.Trim(moment.Value, `"`), nil, "a time such as 2026-11-15T20:00:00Z"
 	case errors.As(err, &syntax):
 		e.Line = lineAt(data, syntax.Offset)
 	case errors.As(err, &kind):

@@ -29,6 +29,12 @@ func TestBadNetworksAreRefusedInOneLineThatSaysWhatIsWrong(t *testing.T) {
 		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":0}]}`, `net: links[0].mbps "0": a number above 0`},
 		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":-3}]}`, `net: links[0].mbps "-3": a number above 0`},
 		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":3,"ms":-1}]}`, `net: links[0].ms "-1": a number of at least 0`},
+		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":100},{"a":"b","b":"a","mbps":50}]}`,
+			`net: links[1].mbps "50": 100, as links[0] has it between a and b; a link is the same in both directions`},
+		{`{"hosts":["a","b"],"routers":["r"],"links":[{"a":"a","b":"r","mbps":10},{"a":"r","b":"b","mbps":10},{"a":"a","b":"r","mbps":9}]}`,
+			`net: links[2].mbps "9": 10, as links[0] has it between a and r`},
+		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":5,"ms":1},{"a":"b","b":"a","mbps":5,"ms":2}]}`,
+			`net: links[1].ms "2": 1, as links[0] has it between a and b`},
 		{"a,b\n0,5\n6,0\n", `net:3: b to a "6": 5, as from a to b; the matrix must be symmetric`},
 		{"a,b\n0,5\n,0\n", `net:3: b to a "0": 5, as from a to b; the matrix must be symmetric`},
 		{"a,b\n0,0\n0,0\n", `net:2: a to b "0": a number above 0, or an empty cell for no connection`},
@@ -47,6 +53,13 @@ func TestBadNetworksAreRefusedInOneLineThatSaysWhatIsWrong(t *testing.T) {
 		if err == nil || !badinput.Is(err) || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %s", c.text, err, c.want)
 		}
+	}
+}
+
+func TestALinkThatIsWrittenDownForEachDirectionIsOne(t *testing.T) {
+	n, err := ParseNetwork("net", []byte(`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":100,"ms":1},{"a":"b","b":"a","mbps":100,"ms":1},{"a":"a","b":"b","mbps":100,"ms":1}]}`))
+	if err != nil || len(n.Links) != 1 || n.Links[0].Mbps != 100 {
+		t.Errorf("%+v, %v", n, err)
 	}
 }
 
@@ -118,7 +131,7 @@ func TestAFileThatIsNotThereIsBadInput(t *testing.T) {
 }
 
 func FuzzParseNetwork(f *testing.F) {
-	for _, text := range []string{"a,b\n0,1\n1,0\n", ",a,b\na,,1\nb,1,\n", `{"hosts":["a","b"],"routers":["r"],"links":[{"a":"a","b":"r","mbps":1,"ms":2}]}`, "{", "a,b\n\n"} {
+	for _, text := range []string{"a,b\n0,1\n1,0\n", ",a,b\na,,1\nb,1,\n", `{"hosts":["a","b"],"routers":["r"],"links":[{"a":"a","b":"r","mbps":1,"ms":2}]}`, `{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":1},{"a":"b","b":"a","mbps":1}]}`, "{", "a,b\n\n"} {
 		f.Add([]byte(text))
 	}
 	if data, err := os.ReadFile(filepath.Join("..", "..", "examples", "networks", "ten.json")); err == nil {
@@ -134,6 +147,13 @@ func FuzzParseNetwork(f *testing.F) {
 		}
 		if _, err := n.Bandwidths(); err != nil {
 			t.Errorf("what was read cannot be used: %v", err)
+		}
+		seen := map[[2]int]bool{}
+		for _, l := range n.Links {
+			if seen[[2]int{l.A, l.B}] || seen[[2]int{l.B, l.A}] {
+				t.Errorf("there are two links between %d and %d", l.A, l.B)
+			}
+			seen[[2]int{l.A, l.B}] = true
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/yamlfile"
@@ -12,9 +13,13 @@ import (
 // Trial is how long a short run of the program took on some hosts, node 0 on the
 // first.
 type Trial struct {
-	Hosts   []string `json:"hosts"`
-	Seconds float64  `json:"seconds"`
+	Hosts   []string  `json:"hosts"`
+	Seconds float64   `json:"seconds"`
+	At      time.Time `json:"at,omitzero"` // when it was made; zero: nobody knows
 }
+
+// TrialsLast is how long after a trial run the network is taken to be as it was.
+const TrialsLast = 15 * time.Minute
 
 // ReadTrials reads the trial runs that a pattern file holds, which may be none.
 func ReadTrials(path string) ([]Trial, error) {
@@ -51,6 +56,9 @@ func (t *Trial) Check(nodes int) error {
 	}
 	if !(t.Seconds > 0) || math.IsInf(t.Seconds, 1) {
 		return fmt.Errorf("seconds above 0, not %g", t.Seconds)
+	}
+	if year := t.At.Year(); !t.At.IsZero() && (year < 1970 || year > 2200) {
+		return fmt.Errorf("a time at which it was made, not one of the year %d", year)
 	}
 	return nil
 }

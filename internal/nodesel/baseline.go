@@ -9,11 +9,18 @@ import (
 // kept to compare with.
 func Methods() []string { return []string{"exact", "edge-deletion", "all-all", "greedy", "random"} }
 
+// FindsGroups reports whether a method finds more than one group.
+func FindsGroups(method string) bool { return method == "exact" || method == "edge-deletion" }
+
 // SelectBy chooses hosts by one of Methods. seed is for the choice by chance.
-// The bound of a method that proves nothing comes from structure alone.
+// The bound of a method that proves nothing comes from structure alone, and there
+// is one group where FindsGroups says no.
 func SelectBy(method string, b *Bandwidths, p *Pattern, o Options, seed uint64) (*Selection, error) {
 	if method == "exact" {
 		return Select(b, p, o)
+	}
+	if o.Alike > 0 {
+		return chooseAlike(b, p, o, func(b *Bandwidths, o Options) (*Selection, error) { return SelectBy(method, b, p, o, seed) })
 	}
 	if err := p.Check(); err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)
@@ -27,7 +34,7 @@ func SelectBy(method string, b *Bandwidths, p *Pattern, o Options, seed uint64) 
 	}
 	switch method {
 	case "edge-deletion":
-		return q.edgeDeletion()
+		return q.edgeDeletion(o)
 	case "all-all":
 		q.allToAll(o)
 	case "greedy":
@@ -47,8 +54,9 @@ func SelectBy(method string, b *Bandwidths, p *Pattern, o Options, seed uint64) 
 // edgeDeletion is the algorithm of the paper's Figure 1: take the slowest pair
 // out and look whether the pattern still fits, again and again. Pairs that the
 // last choice does not use can go without looking, so each search asks for a
-// choice better than the last.
-func (q *search) edgeDeletion() (*Selection, error) {
+// choice better than the last. Further groups come from going back: as many
+// deletions as it takes until another group fits into the graph.
+func (q *search) edgeDeletion(o Options) (*Selection, error) {
 	for q.open() && q.decide(q.low+1, either, maxEffort) == yes {
 		continue
 	}
@@ -58,7 +66,9 @@ func (q *search) edgeDeletion() (*Selection, error) {
 		}
 		return nil, ErrStopped
 	}
-	return q.selection(), nil
+	sel := q.selection()
+	q.further(sel, o)
+	return sel, nil
 }
 
 // allToAll treats all pairs of chosen hosts alike, as selection without a

@@ -72,3 +72,12 @@ func (g *graph) connected() bool {
 	parts := g.components(fullSet(g.n))
 	return len(parts) == 1
 }
+
+// largestPart is how many vertices are connected at most.
+func (g *graph) largestPart() int {
+	largest := 0
+	for _, part := range g.components(fullSet(g.n)) {
+		largest = max(largest, len(part))
+	}
+	return largest
+}

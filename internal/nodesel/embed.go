@@ -127,7 +127,7 @@ func (e *embedder) search(depth int) answer {
 
 // refute takes a pair out of the domains, and all that are like it.
 func (e *embedder) refute(f *frame, p, v int) {
-	for _, q := range e.orbit(f, p) {
+	for _, q := range e.s.orbit(f.syms, p) {
 		if f.at[q] >= 0 {
 			continue
 		}
@@ -140,13 +140,13 @@ func (e *embedder) refute(f *frame, p, v int) {
 	}
 }
 
-// orbit lists the nodes that symmetries exchange p with.
-func (e *embedder) orbit(f *frame, p int) []int {
-	orbit, seen := []int{p}, newSet(e.s.m)
+// orbit lists the nodes that some of the symmetries exchange p with, p first.
+func (s *shape) orbit(syms []int, p int) []int {
+	orbit, seen := []int{p}, newSet(s.m)
 	seen.add(p)
 	for i := 0; i < len(orbit); i++ {
-		for _, k := range f.syms {
-			if q := e.s.syms[k][orbit[i]]; !seen.has(q) {
+		for _, k := range syms {
+			if q := s.syms[k][orbit[i]]; !seen.has(q) {
 				seen.add(q)
 				orbit = append(orbit, q)
 			}

@@ -7,11 +7,7 @@ import "fmt"
 func explain(b *Bandwidths, s *shape) string {
 	t := threshold(b, identity(b.n), s, 0x1p-1074)
 	g := t.class[0]
-	largest := 0
-	for _, part := range g.components(fullSet(g.n)) {
-		largest = max(largest, len(part))
-	}
-	if s.connected && largest < s.m {
+	if largest := g.largestPart(); s.connected && largest < s.m {
 		return fmt.Sprintf("it needs %d connected hosts, the largest connected part has %d", s.m, largest)
 	}
 	block := 0
@@ -40,7 +36,11 @@ func explainDegrees(g *graph, s *shape) string {
 			}
 		}
 		if have < i+1 {
-			return fmt.Sprintf("%d of its nodes have at least %d partners, only %d hosts are connected to so many", i+1, d, have)
+			partners := "partners"
+			if d == 1 {
+				partners = "partner"
+			}
+			return fmt.Sprintf("%d of its nodes have at least %d %s, only %d hosts are connected to so many", i+1, d, partners, have)
 		}
 	}
 	return ""

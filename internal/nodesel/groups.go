@@ -2,6 +2,14 @@ package nodesel
 
 import "slices"
 
+// further adds the best groups that differ to a selection, as far as time allows.
+func (q *search) further(sel *Selection, o Options) {
+	if o.StopGroups != nil {
+		q.mt = &meter{stop: o.StopGroups}
+	}
+	sel.Groups = q.others(sel.Group, o.Groups)
+}
+
 // others finds the best groups that differ: each uses another set of hosts
 // than all before it. A set that differs from given ones misses a host of each
 // of them, so the best of them is the best over the ways to leave such hosts
@@ -31,7 +39,7 @@ func (q *search) nextBest(given []Group) (Group, bool) {
 	if n.best == nil {
 		return Group{}, false
 	}
-	return Group{Hosts: n.best, Mbps: q.values[n.low], Optimal: n.proven && last.Optimal}, true
+	return q.refine(Group{Hosts: n.best, Mbps: q.values[n.low], Optimal: n.proven && last.Optimal}, given), true
 }
 
 // vary exchanges one host of a given group for another: a quick choice that

@@ -126,13 +126,28 @@ func (s *shape) tryCycles(g *graph, m, through int, w way, mt *meter) (answer, [
 
 // embed does the same for patterns in general, with a few short tries only: a
 // search in order finds most of what there is, and the proof is by far the
-// longest part.
+// longest part. Before, there is a walk if the pattern is for it. Whether the graph
+// is shows: after a walk that did not decide the next gets a smaller part of the effort.
 func (s *shape) embed(t *target, w way, mt *meter) (answer, []int) {
 	e := newEmbedder(s, t, mt)
 	dom := e.domains()
 	if dom == nil {
 		return no, nil
 	}
+	if s.route != nil {
+		a, at := e.walk(dom, &meter{left: mt.left >> s.shy, stop: mt.over})
+		if a != unknown || mt.stopped {
+			s.shy = max(0, s.shy-1)
+			return a, at
+		}
+		s.shy++
+	}
+	return e.decide(dom, w)
+}
+
+// decide is the search over domains: some tries by chance, then in order.
+func (e *embedder) decide(dom []set, w way) (answer, []int) {
+	s, mt := e.s, e.mt
 	for try := uint64(0); try < 6 && w == either; try++ {
 		limit := min(mt.left/12, 30*s.m*int(1+try))
 		a, at := e.run(dom, limit, rand.New(rand.NewPCG(seed, try)), try%2 == 1)

@@ -20,7 +20,7 @@ type Network struct {
 type Link struct {
 	A, B int
 	Mbps float64
-	Ms   float64 // latency; no part of the choice yet
+	Ms   float64 // latency, of which the choice of hosts takes no account
 }
 
 // Bandwidths holds what every pair of hosts can have, in Mbit/s; 0 is no
@@ -67,27 +67,59 @@ func (b *Bandwidths) mostOf(host int) float64 {
 // Bandwidths gives each pair of hosts its widest path: the one whose narrowest
 // link is widest. A path passes routers but no other host.
 func (n *Network) Bandwidths() (*Bandwidths, error) {
+	p := &paths{b: NewBandwidths(len(n.Hosts))}
+	return p.b, p.find(n)
+}
+
+// Latencies gives each pair of hosts the latency of its widest path, in ms, beside
+// the bandwidth. Of paths that are met as equally wide the shorter one counts.
+func (n *Network) Latencies() (b *Bandwidths, ms func(u, v int) float64, err error) {
+	p := &paths{b: NewBandwidths(len(n.Hosts))}
+	if !slices.ContainsFunc(n.Links, func(l Link) bool { return l.Ms > 0 }) {
+		return p.b, func(int, int) float64 { return 0 }, p.find(n)
+	}
+	p.ms = make([]float64, len(n.Hosts)*len(n.Hosts))
+	return p.b, func(u, v int) float64 { return p.ms[u*p.b.n+v] }, p.find(n)
+}
+
+// paths is what is known of the paths between hosts.
+type paths struct {
+	b  *Bandwidths
+	ms []float64 // by pair, u*n+v; nil: nobody asks
+}
+
+// offer takes a path if it is better than the one known.
+func (p *paths) offer(u, v int, l Link) {
+	switch old := p.b.Pair(u, v); {
+	case p.ms == nil:
+	case l.Mbps > old, l.Mbps == old && l.Ms < p.ms[u*p.b.n+v]:
+		p.ms[u*p.b.n+v], p.ms[v*p.b.n+u] = l.Ms, l.Ms
+	}
+	p.b.Raise(u, v, l.Mbps)
+}
+
+// find looks at the paths between all hosts.
+func (p *paths) find(n *Network) error {
 	hosts, all := len(n.Hosts), len(n.Hosts)+len(n.Routers)
-	b := NewBandwidths(hosts)
 	near := make([][]Link, all) // the links at each end, A being that end
 	for i, l := range n.Links {
 		if l.A < 0 || l.B < 0 || l.A >= all || l.B >= all || l.A == l.B || !(l.Mbps > 0) || math.IsInf(l.Mbps, 1) {
-			return nil, fmt.Errorf("link %d between %d and %d with %g Mbit/s cannot be", i, l.A, l.B, l.Mbps)
+			return fmt.Errorf("link %d between %d and %d with %g Mbit/s cannot be", i, l.A, l.B, l.Mbps)
 		}
 		if l.A < hosts && l.B < hosts {
-			b.Raise(l.A, l.B, l.Mbps)
+			p.offer(l.A, l.B, l)
 			continue
 		}
 		near[l.A] = append(near[l.A], l)
-		near[l.B] = append(near[l.B], Link{A: l.B, B: l.A, Mbps: l.Mbps})
+		near[l.B] = append(near[l.B], Link{A: l.B, B: l.A, Mbps: l.Mbps, Ms: l.Ms})
 	}
 	if len(n.Routers) == 0 {
-		return b, nil
+		return nil
 	}
 	for h := range hosts {
-		b.widest(h, near)
+		p.widest(h, near)
 	}
-	return b, nil
+	return nil
 }
 
 // LargestPart is how many hosts are connected at most, over pairs that have any
@@ -101,15 +133,11 @@ func (b *Bandwidths) LargestPart() int {
 			}
 		}
 	}
-	largest := 0
-	for _, part := range g.components(fullSet(b.n)) {
-		largest = max(largest, len(part))
-	}
-	return largest
+	return g.largestPart()
 }
 
 // widest finds the widest paths that leave one host, in the manner of Dijkstra.
-func (b *Bandwidths) widest(from int, near [][]Link) {
+func (p *paths) widest(from int, near [][]Link) {
 	done := make([]bool, len(near))
 	done[from] = true
 	q := &wideFirst{}
@@ -122,13 +150,13 @@ func (b *Bandwidths) widest(from int, near [][]Link) {
 			continue
 		}
 		done[l.B] = true
-		if l.B < b.n {
-			b.Raise(from, l.B, l.Mbps)
+		if l.B < p.b.n {
+			p.offer(from, l.B, l)
 			continue
 		}
 		for _, on := range near[l.B] {
 			if !done[on.B] {
-				heap.Push(q, Link{A: from, B: on.B, Mbps: math.Min(l.Mbps, on.Mbps)})
+				heap.Push(q, Link{A: from, B: on.B, Mbps: math.Min(l.Mbps, on.Mbps), Ms: l.Ms + on.Ms})
 			}
 		}
 	}
@@ -137,10 +165,12 @@ func (b *Bandwidths) widest(from int, near [][]Link) {
 // wideFirst is a heap of path ends.
 type wideFirst []Link
 
-func (q wideFirst) Len() int           { return len(q) }
-func (q wideFirst) Less(i, j int) bool { return q[i].Mbps > q[j].Mbps }
-func (q wideFirst) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *wideFirst) Push(x any)        { *q = append(*q, x.(Link)) }
+func (q wideFirst) Len() int      { return len(q) }
+func (q wideFirst) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q wideFirst) Less(i, j int) bool {
+	return q[i].Mbps > q[j].Mbps || q[i].Mbps == q[j].Mbps && q[i].Ms < q[j].Ms
+}
+func (q *wideFirst) Push(x any) { *q = append(*q, x.(Link)) }
 func (q *wideFirst) Pop() any {
 	old := *q
 	x := old[len(old)-1]

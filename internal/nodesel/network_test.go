@@ -27,6 +27,31 @@ func TestThePathOfAPairPassesRoutersButNoOtherHost(t *testing.T) {
 	}
 }
 
+func TestTheLatencyOfAPairIsThatOfItsWidestPath(t *testing.T) {
+	n := &Network{Hosts: []string{"a", "b", "c", "d"}, Routers: []string{"r", "s"}, Links: []Link{
+		{A: 0, B: 4, Mbps: 50, Ms: 0.25}, {A: 4, B: 5, Mbps: 20, Ms: 4}, {A: 5, B: 1, Mbps: 60, Ms: 0.5}, // a-r-s-b
+		{A: 0, B: 1, Mbps: 10, Ms: 0.1},                              // quick, but narrow
+		{A: 2, B: 4, Mbps: 20, Ms: 9}, {A: 2, B: 5, Mbps: 20, Ms: 1}, // c has two ways to b that are equally wide
+		{A: 2, B: 1, Mbps: 20, Ms: 3}, // and a third
+	}}
+	b, ms, err := n.Latencies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		u, v     int
+		mbps, ms float64
+	}{{0, 1, 20, 4.75}, {1, 0, 20, 4.75}, {1, 2, 20, 1.5}, {2, 1, 20, 1.5}, {0, 3, 0, 0}} {
+		if b.Pair(c.u, c.v) != c.mbps || ms(c.u, c.v) != c.ms {
+			t.Errorf("pair %d-%d has %g Mbit/s and %g ms, want %g and %g", c.u, c.v, b.Pair(c.u, c.v), ms(c.u, c.v), c.mbps, c.ms)
+		}
+	}
+	direct := &Network{Hosts: []string{"a", "b"}, Links: []Link{{A: 0, B: 1, Mbps: 7}}}
+	if _, ms, err := direct.Latencies(); err != nil || ms(0, 1) != 0 {
+		t.Errorf("%g ms, %v", ms(0, 1), err)
+	}
+}
+
 // closure is the dumb twin of the widest paths: better paths over routers are
 // put together until there are none.
 func closure(n *Network) [][]float64 {

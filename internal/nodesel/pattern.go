@@ -25,6 +25,15 @@ type Edge struct {
 	Weight float64
 }
 
+// LargestPart is how many nodes are connected at most.
+func (p *Pattern) LargestPart() int {
+	g := newGraph(p.Nodes)
+	for _, e := range p.Edges {
+		g.join(e.A, e.B)
+	}
+	return g.largestPart()
+}
+
 // PatternNames are the patterns that Named knows, as a user writes them.
 func PatternNames() []string {
 	return []string{"ring", "path", "all", "star", "tree:K", "mesh:RxC", "mesh:RxCxD", "torus:RxC", "torus:RxCxD", "hypercube", "butterfly"}

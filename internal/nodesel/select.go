@@ -14,6 +14,9 @@ type Options struct {
 	// StopGroups says when the best group is enough and the others are taken
 	// as they come; nil: when Stop does.
 	StopGroups func() bool
+	// Alike is to which part bandwidths are known: those of a step of it count the
+	// same in the choice; 0: none do.
+	Alike float64
 }
 
 // Group is a choice: the host of each node of the pattern, and the bandwidth
@@ -44,6 +47,9 @@ var ErrStopped = errors.New("time is up and no choice was found; allow more")
 // Select puts a pattern on hosts so that its slowest pair is as fast as can
 // be. Without a proof in time it returns the best it found, with a bound.
 func Select(b *Bandwidths, p *Pattern, o Options) (*Selection, error) {
+	if o.Alike > 0 {
+		return chooseAlike(b, p, o, func(b *Bandwidths, o Options) (*Selection, error) { return Select(b, p, o) })
+	}
 	if err := p.Check(); err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)
 	}
@@ -62,10 +68,9 @@ func Select(b *Bandwidths, p *Pattern, o Options) (*Selection, error) {
 		return nil, ErrStopped
 	}
 	sel := q.selection()
-	if o.StopGroups != nil {
-		q.mt = &meter{stop: o.StopGroups}
-	}
-	sel.Groups = q.others(sel.Group, o.Groups)
+	sel.Group = q.refine(sel.Group, nil)
+	sel.Optimal = sel.Mbps == sel.Bound
+	q.further(sel, o)
 	return sel, nil
 }
 

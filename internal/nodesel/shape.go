@@ -19,6 +19,8 @@ type shape struct {
 	balls       [][]set    // nodes within 1, 2, … steps of each
 	squares     []surround // around pairs
 	circle      [][]int    // by node: its neighbours, those that have to do with each other together
+	route       *route     // of walks; nil: they do not pay
+	shy         int        // how many walks more decided nothing than something
 }
 
 // kind is a pattern that has a matcher of its own. What counts is the shape,
@@ -32,13 +34,20 @@ const (
 	line // a path
 )
 
-func newShape(p *Pattern) *shape {
-	s := &shape{m: p.Nodes, edges: p.Edges, g: newGraph(p.Nodes), class: make([][]int, p.Nodes)}
+// bareShape is what it takes to know what a choice is worth, and no more.
+func bareShape(p *Pattern) *shape {
+	s := &shape{m: p.Nodes, edges: p.Edges}
 	for _, e := range p.Edges {
 		s.weights = append(s.weights, e.Weight)
 	}
 	slices.Sort(s.weights)
 	s.weights = slices.Compact(s.weights)
+	return s
+}
+
+func newShape(p *Pattern) *shape {
+	s := bareShape(p)
+	s.g, s.class = newGraph(s.m), make([][]int, s.m)
 	for i := range s.class {
 		s.class[i] = slices.Repeat([]int{-1}, s.m)
 	}
@@ -59,6 +68,9 @@ func newShape(p *Pattern) *shape {
 	if s.kind == general {
 		s.balls = s.g.reaches(s.m, s.m*s.m)
 		s.squares = s.surrounds()
+		if s.squares != nil {
+			s.route = s.planRoute()
+		}
 	}
 	return s
 }

@@ -17,19 +17,43 @@ import (
 // partial choice is left where its links are already too full; of hosts that can
 // be exchanged for one another only the first free one is tried.
 func SelectShared(n *Network, b *Bandwidths, p *Pattern, o Options) (*Selection, error) {
-	apart, err := Select(b, p, o)
+	apart, err := Select(roundedBy(o.Alike, b), p, Options{Groups: o.Groups, Stop: o.Stop, StopGroups: o.StopGroups})
 	if err != nil {
 		return nil, err
 	}
-	s := newShape(p)
-	c := &sharing{b: b, s: s, r: n.routes(), alike: n.alike(b), mt: &meter{left: math.MaxInt, stop: o.Stop},
-		whole: make([]float64, len(n.Links)), load: make([]float64, len(n.Links)), at: slices.Repeat([]int{-1}, p.Nodes), used: make([]bool, b.n), bound: apart.Bound}
+	c := newSharing(n, b, newShape(p), o)
+	truth := c.r.mbps
+	if o.Alike > 0 {
+		// The paths stay those of the true network, so that what is known of rounded
+		// links holds, but for a step, for the true ones.
+		c.r.mbps = slices.Clone(truth)
+		for l, x := range truth {
+			c.r.mbps[l] = roundDown(x, o.Alike)
+		}
+	}
+	c.bound = apart.Bound
 	c.measureAccess(n)
+	sel, err := c.search(apart, o)
+	if err == nil && o.Alike > 0 {
+		c.r.mbps = truth
+		sel.unround(o.Alike, c.worthOf, func(most float64) float64 { return most })
+	}
+	return sel, err
+}
+
+func newSharing(n *Network, b *Bandwidths, s *shape, o Options) *sharing {
+	return &sharing{b: b, s: s, r: n.routes(), alike: n.alike(b), mt: &meter{left: math.MaxInt, stop: o.Stop},
+		whole: make([]float64, len(n.Links)), load: make([]float64, len(n.Links)), at: slices.Repeat([]int{-1}, s.m), used: make([]bool, b.n)}
+}
+
+// search finds the best choice and then those that differ, beginning with choices
+// that are good when nothing is shared.
+func (c *sharing) search(apart *Selection, o Options) (*Selection, error) {
 	for _, g := range apart.Groups {
 		c.consider(g.Hosts)
 	}
 	c.improve()
-	proven := c.place(s.connectedOrder(), math.Inf(1))
+	proven := c.place(c.s.connectedOrder(), math.Inf(1))
 	if c.best == nil {
 		return nil, ErrStopped
 	}
@@ -38,7 +62,16 @@ func SelectShared(n *Network, b *Bandwidths, p *Pattern, o Options) (*Selection,
 	if proven {
 		sel.Bound = c.value
 	}
-	sel.Groups = append(sel.Groups, c.others(apart.Groups, o.Groups-1)...)
+	if o.StopGroups != nil {
+		c.mt = &meter{left: math.MaxInt, stop: o.StopGroups}
+	}
+	for len(sel.Groups) < o.Groups {
+		g, ok := c.nextBest(sel.Groups, apart.Groups)
+		if !ok {
+			break
+		}
+		sel.Groups = append(sel.Groups, g)
+	}
 	return sel, nil
 }
 
@@ -56,6 +89,7 @@ type sharing struct {
 
 	value float64 // of the best choice
 	best  []int   // host of each node; nil: none yet
+	given []Group // groups whose hosts no choice may have
 
 	whole []float64 // of a whole choice: weight on each link
 	load  []float64 // of the choice in the making: weight on each link
@@ -68,10 +102,10 @@ type sharing struct {
 // most on the hosts with most bound the value.
 func (c *sharing) measureAccess(n *Network) {
 	c.access, c.talk = make([]float64, c.b.n), make([]float64, c.s.m)
-	for _, l := range n.Links {
+	for i, l := range n.Links {
 		for _, end := range []int{l.A, l.B} {
 			if end < c.b.n {
-				c.access[end] += l.Mbps
+				c.access[end] += c.r.mbps[i]
 			}
 		}
 	}
@@ -110,7 +144,7 @@ func (c *sharing) worthOf(hosts []int) float64 {
 // consider takes a choice as the best if it is.
 func (c *sharing) consider(hosts []int) bool {
 	v := c.worthOf(hosts)
-	if v <= c.value {
+	if v <= c.value || isOneOf(c.given, hosts) {
 		return false
 	}
 	c.value, c.best = v, slices.Clone(hosts)
@@ -221,17 +255,4 @@ func (c *sharing) each(node, host int, link func(l int32, weight float64), none 
 			link(l, c.s.weights[c.s.class[node][q]])
 		}
 	}
-}
-
-// others are the further groups of Select, by what sharing leaves of them.
-func (c *sharing) others(groups []Group, count int) []Group {
-	var list []Group
-	best := slices.Sorted(slices.Values(c.best))
-	for _, g := range groups {
-		if v := c.worthOf(g.Hosts); v > 0 && !slices.Equal(slices.Sorted(slices.Values(g.Hosts)), best) {
-			list = append(list, Group{Hosts: g.Hosts, Mbps: v})
-		}
-	}
-	slices.SortStableFunc(list, func(x, y Group) int { return cmp.Compare(y.Mbps, x.Mbps) })
-	return list[:min(len(list), max(count, 0))]
 }

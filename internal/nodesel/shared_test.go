@@ -1,7 +1,9 @@
 package nodesel
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -25,10 +27,11 @@ func randomSites(rnd *rand.Rand, hosts, switches int) *Network {
 	return n
 }
 
-// mostShared tries every choice and looks at every link, the dumb way.
-func mostShared(n *Network, b *Bandwidths, p *Pattern) float64 {
+// everyShared tries every choice and looks at every link, the dumb way: what each
+// set of hosts is worth at best.
+func everyShared(n *Network, b *Bandwidths, p *Pattern) map[string]float64 {
 	r := n.routes()
-	best := 0.0
+	best := map[string]float64{}
 	at := make([]int, 0, p.Nodes)
 	var try func()
 	try = func() {
@@ -59,10 +62,22 @@ func mostShared(n *Network, b *Bandwidths, p *Pattern) float64 {
 				value = math.Min(value, n.Links[l].Mbps/w)
 			}
 		}
-		best = math.Max(best, value)
+		if value > 0 {
+			best[hostSet(at)] = math.Max(best[hostSet(at)], value)
+		}
 	}
 	try()
 	return best
+}
+
+func hostSet(hosts []int) string { return fmt.Sprint(slices.Sorted(slices.Values(hosts))) }
+
+func mostShared(n *Network, b *Bandwidths, p *Pattern) float64 {
+	most := 0.0
+	for _, value := range everyShared(n, b, p) {
+		most = math.Max(most, value)
+	}
+	return most
 }
 
 func TestTheLinksOfARouteAreAsWideAsThePair(t *testing.T) {
@@ -119,6 +134,56 @@ func TestSharedLinksAreDividedAsWellAsCanBe(t *testing.T) {
 				t.Fatalf("%s: %+v, the best is %g", what, got, want)
 			}
 		}
+	}
+}
+
+func TestFurtherGroupsAreTheBestWithSharedLinksToo(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(11, 11))
+	reordered := false // the groups that are best without sharing are others
+	for i := range 40 {
+		n := randomSites(rnd, 6+rnd.IntN(3), 1+rnd.IntN(4))
+		for l := range n.Links {
+			n.Links[l].Mbps *= 0.5 + rnd.Float64() // hardly any two alike
+		}
+		b, err := n.Bandwidths()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%3 == 0 {
+			b.Cap(rnd.IntN(len(n.Hosts)), float64(rnd.IntN(12)))
+		}
+		for _, p := range []*Pattern{named(t, "ring", 4), named(t, "star", 4), named(t, "path", 4), randomPattern(rnd, 4)} {
+			every := everyShared(n, b, p)
+			want := slices.SortedFunc(maps.Values(every), func(x, y float64) int { return cmp.Compare(y, x) })
+			got, err := SelectShared(n, b, p, Options{Groups: 5})
+			if err != nil {
+				if len(want) > 0 {
+					t.Fatal(err)
+				}
+				continue
+			}
+			what := fmt.Sprintf("network %d %v, %s of %d %v", i, n.Links, p.Name, p.Nodes, p.Edges)
+			if len(got.Groups) != min(5, len(want)) {
+				t.Fatalf("%s: %d groups, there are %d", what, len(got.Groups), len(want))
+			}
+			seen := map[string]bool{}
+			for k, g := range got.Groups {
+				if math.Abs(g.Mbps-want[k]) > 1e-9*want[k] || !g.Optimal || seen[hostSet(g.Hosts)] || every[hostSet(g.Hosts)] < g.Mbps*(1-1e-9) {
+					t.Fatalf("%s: group %d is %+v, the best are worth %v", what, k+1, g, want)
+				}
+				seen[hostSet(g.Hosts)] = true
+			}
+			apart, err := Select(b, p, Options{Groups: len(got.Groups)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, g := range apart.Groups {
+				reordered = reordered || every[hostSet(g.Hosts)] < want[len(apart.Groups)-1]*(1-1e-9)
+			}
+		}
+	}
+	if !reordered {
+		t.Error("the groups without sharing would have done")
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/linefile/linefiletest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
 	"github.com/godwit-hpc/godwit/internal/gate"
 	"github.com/godwit-hpc/godwit/internal/site"
@@ -256,6 +259,35 @@ func TestTheLaterOneHasTheTurn(t *testing.T) {
 		t.Error("it was taken from one who does not go")
 	}
 	second.leave()
+}
+
+func TestOneThatCannotSayThatItsTurnHasComeChangesNothing(t *testing.T) {
+	p := place{dir: t.TempDir()}
+	first, err := p.take(t.Context(), clock.Real())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.leave()
+	before, err := filepath.Glob(filepath.Join(p.dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	linefiletest.WithRoomFor(t, empty, 0, func() {
+		if _, err := p.take(t.Context(), clock.Real()); !errors.Is(err, syscall.EFBIG) {
+			t.Errorf("where nothing can be written: %v", err)
+		}
+	})
+	after, err := filepath.Glob(filepath.Join(p.dir, "*"))
+	if err != nil || !slices.Equal(after, before) {
+		t.Errorf("there is %q, was %q: %v", after, before, err)
+	}
+	if !first.still() {
+		t.Error("the first has lost its turn to nobody")
+	}
 }
 
 func TestAFolderOfOthersIsNotUsed(t *testing.T) {

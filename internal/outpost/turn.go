@@ -40,11 +40,7 @@ func (p *place) take(ctx context.Context, c clock.Clock) (*turn, error) {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails
 	t := &turn{file: filepath.Join(p.dir, turnFile), mine: fmt.Appendf(nil, "%x\n", id)}
-	tmp := t.file + "." + strconv.Itoa(os.Getpid())
-	if err := os.WriteFile(tmp, t.mine, 0o600); err != nil {
-		return nil, err
-	}
-	if err := os.Rename(tmp, t.file); err != nil {
+	if err := t.claim(); err != nil {
 		return nil, err
 	}
 	lock, err := os.OpenFile(filepath.Join(p.dir, turnLock), os.O_CREATE|os.O_RDWR, 0o600)
@@ -60,6 +56,18 @@ func (p *place) take(ctx context.Context, c clock.Clock) (*turn, error) {
 	_ = lock.Truncate(0)
 	_, _ = lock.WriteAt(fmt.Appendf(nil, "%d %s\n", os.Getpid(), host), 0)
 	return t, nil
+}
+
+// claim says that it is our turn. What stands in the file is always as long as what
+// is written over it: it is never half of one, needs no room on a full disk, and
+// nothing lies beside it that one that is killed would leave.
+func (t *turn) claim() error {
+	f, err := os.OpenFile(t.file, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(t.mine, 0)
+	return errors.Join(err, f.Close())
 }
 
 // wait waits until the one before is gone.

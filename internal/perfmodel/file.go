@@ -10,7 +10,7 @@ import (
 )
 
 // Format names files with models; the number changes with their meaning.
-const Format = "godwit-model/2"
+const Format = "godwit-model/3"
 
 // limits of what a file may contain: far above what any fit writes, far below
 // what would take time.
@@ -74,8 +74,11 @@ func (m *Model) check() error {
 		return fmt.Errorf("at most %d runs and misses", maxRuns)
 	}
 	p := m.Pace
-	if !sound(p.Start, p.Each, p.Random, p.InOrder, p.Touch, m.Spread) {
+	if !sound(p.Start, p.Each, p.Random, p.InOrder, p.Touch, p.Loops, m.Spread, m.SlowOff, m.Feels) {
 		return errors.New("pace: its factors and the spread must not be negative")
+	}
+	if !(m.Slow > 0) || math.IsInf(m.Slow, 0) {
+		return errors.New("slow: a number above 0 is right")
 	}
 	for i, row := range p.Variance {
 		if !(row[i] >= 0) || math.IsInf(row[i], 0) {
@@ -97,7 +100,7 @@ func (m *Model) check() error {
 	if !sound(m.Memory.Error, m.Memory.Foretold) {
 		return errors.New("memory: its errors must not be negative")
 	}
-	for _, bins := range [][]Bin{m.Memory.Lines, m.Memory.Wides} {
+	for _, bins := range [][]Bin{m.Memory.InOrder, m.Memory.Random, m.Memory.Goes} {
 		if len(bins) > maxBins {
 			return fmt.Errorf("memory: at most %d bins", maxBins)
 		}
@@ -145,8 +148,8 @@ func (h Host) check() error {
 		return fmt.Errorf("host.levels: at most %d", maxLevels)
 	}
 	for i, l := range h.Levels {
-		if !sound(l.Bytes, l.Latency, l.InOrder) || i+1 < len(h.Levels) && l.Bytes == 0 {
-			return errors.New("host.levels: each cache needs its bytes and times that are not negative, the memory stands last")
+		if !sound(l.Bytes, l.Latency, l.InOrder, l.Written) || !(l.Beside >= 0 && l.Beside <= 1 && l.BesideWritten >= 0 && l.BesideWritten <= 1) || i+1 < len(h.Levels) && l.Bytes == 0 {
+			return errors.New("host.levels: each cache needs its bytes, times that are not negative and shares from 0 to 1, the memory stands last")
 		}
 	}
 	return nil

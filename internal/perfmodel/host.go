@@ -23,22 +23,37 @@ type Level struct {
 	Bytes   float64 `json:"bytes,omitempty"` // 0: the memory, which is large enough
 	Latency float64 `json:"latency_s"`       // of a line at a random place
 	InOrder float64 `json:"in_order_s"`      // of a line when many are read one after the other
+	Written float64 `json:"written_s"`       // of such a line if it is written to as well
+	// Where lines are fetched while a program computes, the longer of the two counts,
+	// and this share of the shorter: when lines are read, and when they are written to.
+	Beside        float64 `json:"beside"`
+	BesideWritten float64 `json:"beside_written"`
 }
 
-// stall is how long a program of this size would wait for lines if it did nothing
-// else meanwhile, for those at random places and for those in order: each costs
-// what its level needs more than the nearest, which is part of every operation.
-func (h Host) stall(m *Memory, n float64) (random, inOrder float64) {
-	for i := range max(len(h.Levels)-1, 0) {
-		all, ordered := m.Misses(n, h.Levels[i].Bytes)
-		if i+2 < len(h.Levels) { // those that the next level has
-			further, furtherOrdered := m.Misses(n, h.Levels[i+1].Bytes)
-			all = max(0, all-further)
-			ordered = min(max(0, ordered-furtherOrdered), all)
+// stalls is how long a program would wait for lines if it did nothing else
+// meanwhile.
+type stalls struct {
+	random  float64 // lines at random places
+	inOrder float64 // lines in order, and lines that go back because they were written to
+	beside  float64 // the part of inOrder that counts even beside computing that takes longer
+}
+
+// stall is what a program of this size waits for: each line costs what its level
+// needs more than the nearest, which is part of every operation.
+func (h Host) stall(m *Memory, n float64) (s stalls) {
+	var further Traffic
+	for i := max(len(h.Levels)-1, 0) - 1; i >= 0; i-- {
+		t := m.Misses(n, h.Levels[i].Bytes)
+		here := t.without(further) // those that the next level has
+		if here.All > 0 {
+			near, next := h.Levels[0], h.Levels[i+1]
+			s.random += (here.All - here.InOrder) * max(0, next.Latency-near.Latency)
+			read := here.InOrder * max(0, next.InOrder-near.InOrder)
+			written := here.Written * max(0, (next.Written-next.InOrder)-(near.Written-near.InOrder))
+			s.inOrder += read + written
+			s.beside += read*next.Beside + written*next.BesideWritten
 		}
-		near, next := h.Levels[0], h.Levels[i+1]
-		random += (all - ordered) * max(0, next.Latency-near.Latency)
-		inOrder += ordered * max(0, next.InOrder-near.InOrder)
+		further = t
 	}
-	return random, inOrder
+	return s
 }

@@ -20,7 +20,10 @@ type Misses struct {
 	Size     float64 `json:"size"`
 	Capacity float64 `json:"capacity"` // bytes
 	Line     int     `json:"line"`     // Line or Wide
-	Count    float64 `json:"count"`
+	// Written: of these only those for which a line had to make room that was written
+	// to, and so has to go back first.
+	Written bool    `json:"written,omitempty"`
+	Count   float64 `json:"count"`
 }
 
 // Bin is a bin of the histogram of reuse distances, as a function of the size n:
@@ -35,9 +38,10 @@ type Bin struct {
 
 // Memory is how a program uses memory, for any size.
 type Memory struct {
-	Lines []Bin   `json:"lines"`
-	Wides []Bin   `json:"wides"`
-	Error float64 `json:"error"` // of the counts it was fitted to: share of the accesses
+	InOrder []Bin   `json:"in_order"`            // accesses after one to the line beside, so that the hardware fetches ahead
+	Random  []Bin   `json:"random"`              // all others
+	Goes    []Bin   `json:"goes_back,omitempty"` // lines that go back; none where they were not counted
+	Error   float64 `json:"error"`               // of the counts it was fitted to: share of the accesses
 	// Foretold is how far off the bins are that were fitted to all sizes but the
 	// largest, at the largest: relative, over all capacities together.
 	Foretold float64 `json:"foretold"`
@@ -49,25 +53,33 @@ const never = -1 // the Power of accesses to what was not used before
 // given terms does: they are those by which the program's operations grow, since
 // who accesses memory executes an instruction. All bins that could be are
 // columns of one non-negative least-squares problem; few of them become positive.
+// Accesses in order and others are told apart in the same problem, by what lines of
+// both lengths miss: a difference of two fits would be full of random accesses that
+// are nothing but the error of either.
 func FitMemory(counts []Misses, grows []Term) (*Memory, error) {
-	m := new(Memory)
-	for _, line := range []int{Line, Wide} {
-		var own []Misses
-		for _, c := range counts {
-			if c.Line == line {
-				own = append(own, c)
-			}
+	var all, written []Misses
+	lines := map[int]bool{}
+	for _, c := range counts {
+		if c.Written {
+			written = append(written, c)
+		} else {
+			all = append(all, c)
+			lines[c.Line] = true
 		}
-		if len(own) == 0 {
+	}
+	for _, line := range []int{Line, Wide} {
+		if !lines[line] {
 			return nil, fmt.Errorf("no misses were counted with lines of %d bytes", line)
 		}
-		bins, off := fitBins(own, grows)
-		m.Error = math.Max(m.Error, off)
-		if line == Line {
-			m.Lines = bins
-		} else {
-			m.Wides = bins
-		}
+	}
+	far := reach(counts)
+	m := new(Memory)
+	var bins [][]Bin
+	bins, m.Error = fitBins(all, grows, far, float64(Line)/Wide, 1)
+	m.InOrder, m.Random = bins[0], bins[1]
+	if len(written) > 0 {
+		bins, _ = fitBins(written, grows, far, 1)
+		m.Goes = bins[0]
 	}
 	return m, nil
 }
@@ -98,44 +110,62 @@ func (m *Memory) foretell(counts []Misses, grows []Term) {
 	}
 	said, was := 0.0, 0.0
 	for _, c := range counts {
-		if c.Size == largest && c.Line == Line {
-			said += missed(small.Lines, c.Size, c.Capacity)
+		if c.Size == largest && c.Line == Line && !c.Written {
+			said += small.Misses(c.Size, c.Capacity).All
 			was += c.Count
 		}
 	}
 	m.Foretold = math.Min(1, math.Abs(said/math.Max(was, 1)-1))
 }
 
-func fitBins(counts []Misses, grows []Term) ([]Bin, float64) {
-	most, largest := map[float64]float64{}, 0.0 // most misses at a size: with the smallest cache
+// fitBins finds the bins of several kinds that together explain the counts. Of each
+// kind wide is the share of its misses that are misses of wide lines, too.
+func fitBins(counts []Misses, grows []Term, reach float64, wide ...float64) ([][]Bin, float64) {
+	type row struct {
+		size float64
+		line int
+	}
+	most, largest := map[row]float64{}, 0.0 // most misses at a size: with the smallest cache
 	low, high := math.Inf(1), 0.0
 	for _, c := range counts {
-		most[c.Size] = math.Max(most[c.Size], c.Count)
+		most[row{c.Size, c.Line}] = math.Max(most[row{c.Size, c.Line}], c.Count)
 		largest = math.Max(largest, c.Size)
 		low, high = math.Min(low, c.Capacity), math.Max(high, c.Capacity)
 	}
-	bins := candidates(largest, low, high, grows, reach(counts))
-	a, b := make([][]float64, len(bins)), make([]float64, len(counts))
-	for i, c := range counts {
-		b[i] = c.Count / (c.Count + 0.002*most[c.Size] + 1)
+	unit := func(c Misses) float64 { return c.Count + 0.002*most[row{c.Size, c.Line}] + 1 }
+	share := func(kind int, c Misses) float64 {
+		if c.Line == Wide {
+			return wide[kind]
+		}
+		return 1
 	}
-	for j, bin := range bins {
+	bins := candidates(largest, low, high, grows, reach)
+	a, b := make([][]float64, len(wide)*len(bins)), make([]float64, len(counts))
+	for i, c := range counts {
+		b[i] = c.Count / unit(c)
+	}
+	for j := range a {
+		kind, bin := j/len(bins), bins[j%len(bins)]
 		a[j] = make([]float64, len(counts))
 		for i, c := range counts {
-			a[j][i] = bin.missed(c.Size, c.Capacity) / (c.Count + 0.002*most[c.Size] + 1)
+			a[j][i] = share(kind, c) * bin.missed(c.Size, c.Capacity) / unit(c)
 		}
 	}
-	x := nonNegative(a, b)
-	var used []Bin
-	for j, v := range x {
+	used := make([][]Bin, len(wide))
+	for j, v := range nonNegative(a, b) {
 		if v > 0 {
-			bins[j].Count = v
-			used = append(used, bins[j])
+			bin := bins[j%len(bins)]
+			bin.Count = v
+			used[j/len(bins)] = append(used[j/len(bins)], bin)
 		}
 	}
 	off := 0.0
 	for _, c := range counts {
-		off = math.Max(off, math.Abs(missed(used, c.Size, c.Capacity)-c.Count)/math.Max(most[c.Size], 1))
+		said := 0.0
+		for kind, own := range used {
+			said += share(kind, c) * missed(own, c.Size, c.Capacity)
+		}
+		off = math.Max(off, math.Abs(said-c.Count)/math.Max(most[row{c.Size, c.Line}], 1))
 	}
 	return used, off
 }
@@ -145,7 +175,7 @@ func fitBins(counts []Misses, grows []Term) ([]Bin, float64) {
 func reach(counts []Misses) float64 {
 	least := map[float64]Misses{} // at each size, with the largest cache
 	for _, c := range counts {
-		if c.Capacity > least[c.Size].Capacity {
+		if c.Line == Line && !c.Written && c.Capacity > least[c.Size].Capacity {
 			least[c.Size] = c
 		}
 	}
@@ -197,21 +227,33 @@ func missed(bins []Bin, n, capacity float64) float64 {
 	return sum
 }
 
-// Misses is how many accesses find their line gone from a cache of so many bytes,
-// and how many of these come after one to the line beside it, so that the
-// hardware fetches ahead.
-func (m *Memory) Misses(n, capacity float64) (all, inOrder float64) {
-	all = missed(m.Lines, n, capacity)
-	wide := math.Min(missed(m.Wides, n, capacity), all)
-	// Of r random misses and s in order there are r + s/8 with wide lines.
-	const lines = float64(Wide) / Line
-	return all, math.Max(0, math.Min(all, (all-wide)*lines/(lines-1)))
+// Traffic is how many lines are not in a cache.
+type Traffic struct {
+	All     float64
+	InOrder float64 // come after the line beside them, so that the hardware fetches ahead
+	Written float64 // make a line go back that was written to
+}
+
+// Misses is how many accesses find their line gone from a cache of so many bytes.
+func (m *Memory) Misses(n, capacity float64) (t Traffic) {
+	t.InOrder = missed(m.InOrder, n, capacity)
+	t.All = t.InOrder + missed(m.Random, n, capacity)
+	t.Written = math.Min(missed(m.Goes, n, capacity), t.All)
+	return t
+}
+
+// without are those that are not in the other.
+func (t Traffic) without(u Traffic) (rest Traffic) {
+	rest.All = max(0, t.All-u.All)
+	rest.InOrder = min(max(0, t.InOrder-u.InOrder), rest.All)
+	rest.Written = min(max(0, t.Written-u.Written), rest.All)
+	return rest
 }
 
 // touched is how many bytes the program uses at all.
 func (m *Memory) touched(n float64) float64 {
 	sum := 0.0
-	for _, b := range m.Lines {
+	for _, b := range slices.Concat(m.InOrder, m.Random) {
 		if b.Power == never {
 			sum += b.missed(n, 0)
 		}

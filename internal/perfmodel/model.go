@@ -12,9 +12,13 @@ type Run struct {
 	Size   float64 `json:"size"`
 	Count  float64 `json:"count"`  // instructions; where these cannot be counted, CPU time in nominal operations
 	CPU    float64 `json:"cpu_s"`  // the mean of several runs, since a long run is the sum of short ones
-	Noise  float64 `json:"noise"`  // relative: the standard deviation of one run
+	Noise  float64 `json:"noise"`  // relative: the standard deviation of one run, beyond what Slow explains
 	Faults float64 `json:"faults"` // pages touched for the first time
 	Runs   int     `json:"runs"`
+	// Slow is how much longer the program took than in the host's best moments, the
+	// mean of the runs, and SlowOff its standard deviation from run to run.
+	Slow    float64 `json:"slow"`
+	SlowOff float64 `json:"slow_off"`
 }
 
 // Model is everything known of a program.
@@ -30,16 +34,25 @@ type Model struct {
 	Faults Curve   `json:"faults"`
 	Memory *Memory `json:"memory,omitempty"`
 	Pace   Pace    `json:"pace"`
-	Spread float64 `json:"spread"` // relative: the standard deviation of one run beyond what the clock explains
+	Spread float64 `json:"spread"` // relative: the standard deviation of one run beyond what the clock and Slow explain
+	// Slow and SlowOff are as of the runs, over all of them. Feels is the power of the
+	// host's slowness with which the program takes longer.
+	Slow    float64 `json:"slow"`
+	SlowOff float64 `json:"slow_off"`
+	Feels   float64 `json:"feels"`
 }
 
 // Pace turns counts into seconds: the time is the sum of
 //
-//	Start                     what it needs whatever its size
-//	Each · count / operations what it computes
-//	Random · stall            what it waits for lines at random places
-//	InOrder · exposed         what it waits for lines in order beside computing
-//	Touch · pages · fault     what the kernel needs to give it memory
+//	Start                           what it needs whatever its size
+//	Each · count / operations       what it computes
+//	Random · stall                  what it waits for lines at random places
+//	InOrder · exposed               what it waits for lines in order beside computing
+//	Touch · pages · fault           what the kernel needs to give it memory
+//	Loops · count / n / operations  what it costs to begin and end inner loops
+//
+// in the host's best moments. In others all of it takes longer: who shares the core
+// shares the way to the memory, too.
 //
 // Variance holds the covariances of these factors.
 type Pace struct {
@@ -48,28 +61,34 @@ type Pace struct {
 	Random   float64                 `json:"random"`
 	InOrder  float64                 `json:"in_order"`
 	Touch    float64                 `json:"touch"`
+	Loops    float64                 `json:"loops"`
 	Variance [nParts][nParts]float64 `json:"variance"`
 	Error    float64                 `json:"error"` // root mean square of the relative error at the sizes that ran
 }
 
-const nParts = 5 // of which the time is the sum
+const nParts = 6 // of which the time is the sum
 
 // parts are these, in this order.
 type parts [nParts]float64
 
-func (p Pace) factors() parts { return parts{p.Start, p.Each, p.Random, p.InOrder, p.Touch} }
+func (p Pace) factors() parts { return parts{p.Start, p.Each, p.Random, p.InOrder, p.Touch, p.Loops} }
 
 // What is expected of a pace before anything was measured. The latency of a random
 // line is that of a chain of accesses, each of which waits for the one before: a
 // program waits for all of it if it is such a chain, for a tenth if the processor
 // keeps ten accesses under way, so the factor lies evenly between these. Lines in
 // order are fetched ahead while the program computes: of the two the longer counts,
-// and of the shorter a part, from nothing to about a half.
+// and of the shorter the part that was measured on the host, more or less: programs
+// that follow several streams of lines at once have been seen to hide more, others
+// less. An inner loop that ends is a branch that was not foreseen: some ten to forty
+// operations for a loop of some ten instructions, which is less and less the longer
+// the loops are, and would be taken for a part of each instruction.
 const (
 	random, randomOff   = 0.55, 0.26
-	inOrder, inOrderOff = 1, 0.15
-	beside, besideOff   = 0.25, 0.15
+	inOrder, inOrderOff = 1, 0.25
+	besideOff           = 0.25
 	touch, touchOff     = 1, 0.3
+	loops, loopsOff     = 3, 3
 	anyEach             = 4.0    // nominal operations for an instruction: from a few tenths to several
 	anyStart            = 5e-3   // seconds
 	clockOff            = 3e-4   // how exactly the CPU time of a process is known, seconds
@@ -104,6 +123,7 @@ func (m *Model) Build() error {
 		m.Memory.foretell(m.Misses, m.growths())
 	}
 	m.Spread = m.spread()
+	m.Slow, m.SlowOff = m.slowness()
 	m.Pace = m.pace()
 	if m.Pace.Each <= 0 && m.Pace.Start <= 0 {
 		return errors.New("its CPU time is too short to be measured at any of these sizes: larger ones are needed")
@@ -148,6 +168,25 @@ func (m *Model) spread() float64 {
 	return math.Hypot(math.Sqrt(sum/weights), paceOff)
 }
 
+// slowness is how slow the host was over all runs, and how much that changed.
+func (m *Model) slowness() (mean, off float64) {
+	n := 0.0
+	for _, r := range m.Runs {
+		k := float64(max(r.Runs, 1))
+		mean, off, n = mean+k*r.slow(), off+k*(sq(r.slow())+sq(r.SlowOff)), n+k
+	}
+	mean /= n
+	return mean, math.Sqrt(max(0, off/n-mean*mean))
+}
+
+// slow is 1 where it was not looked at.
+func (r Run) slow() float64 {
+	if r.Slow <= 0 {
+		return 1
+	}
+	return r.Slow
+}
+
 // parts are the quantities whose weighted sum is the time, at one size. Where
 // memory was simulated the pages that are touched are known from the lines that
 // nobody used before, exactly; else from the faults, of which allocators make more
@@ -155,20 +194,25 @@ func (m *Model) spread() float64 {
 //
 // hidden is the shorter of computing and waiting for lines in order.
 func (m *Model) parts(n, count, faults, each float64, h Host) (p parts, hidden float64) {
-	p = parts{1, count / h.Operations, 0, 0, faults * h.Fault}
+	p = parts{1, count / h.Operations, 0, 0, faults * h.Fault, count / max(n, 1) / h.Operations}
 	if m.Memory != nil {
-		var ordered float64
-		p[2], ordered = h.stall(m.Memory, n)
-		hidden = min(ordered, each*p[1])
-		p[3] = ordered - hidden + beside*hidden
+		s := h.stall(m.Memory, n)
+		hidden = min(s.inOrder, each*p[1])
+		p[2], p[3] = s.random, s.inOrder
+		if hidden > 0 {
+			p[3] += hidden * (s.beside/s.inOrder - 1)
+		}
 		p[4] = m.Memory.touched(n) / max(h.Page, Line) * h.Fault
 	}
 	return p, hidden
 }
 
-// off is how exactly the mean of the runs at a size is known, in seconds.
+// atBest is the CPU time as it would have been in the host's best moments.
+func (r Run) atBest() float64 { return r.CPU / r.slow() }
+
+// off is how exactly that is known, in seconds.
 func (r Run) off() float64 {
-	return math.Hypot(clockOff, math.Hypot(paceOff, r.Noise/math.Sqrt(float64(max(r.Runs, 1))))*r.CPU)
+	return math.Hypot(clockOff, math.Hypot(paceOff, r.Noise/math.Sqrt(float64(max(r.Runs, 1))))*r.atBest())
 }
 
 // pace fits the factors to the CPU times that were measured, each weighted by how
@@ -177,7 +221,7 @@ func (m *Model) pace() Pace {
 	if m.Counter == CounterTime { // everything is in the count
 		return Pace{Each: 1, Error: m.Work.Best().Error}
 	}
-	prior := [nParts]struct{ mean, off float64 }{{0, anyStart}, {1, anyEach}, {random, randomOff}, {inOrder, inOrderOff}, {touch, touchOff}}
+	prior := [nParts]struct{ mean, off float64 }{{0, anyStart}, {1, anyEach}, {random, randomOff}, {inOrder, inOrderOff}, {touch, touchOff}, {loops, loopsOff}}
 	rows := len(m.Runs) + len(prior)
 	a, b := make([][]float64, len(prior)), make([]float64, rows)
 	for j := range a {
@@ -195,12 +239,12 @@ func (m *Model) pace() Pace {
 			for j, v := range p {
 				a[j][i] = v / r.off()
 			}
-			b[i] = r.CPU / r.off()
+			b[i] = r.atBest() / r.off()
 		}
 		x = nonNegative(a, b)
 		each = (each + x[1]) / 2
 	}
-	p := Pace{Start: x[0], Each: x[1], Random: x[2], InOrder: x[3], Touch: x[4]}
+	p := Pace{Start: x[0], Each: x[1], Random: x[2], InOrder: x[3], Touch: x[4], Loops: x[5]}
 	chi := 0.0
 	for _, r := range m.Runs {
 		t := 0.0
@@ -208,8 +252,8 @@ func (m *Model) pace() Pace {
 		for j, v := range q {
 			t += x[j] * v
 		}
-		p.Error += (t/r.CPU - 1) * (t/r.CPU - 1) / float64(len(m.Runs))
-		chi += sq((t - r.CPU) / r.off())
+		p.Error += sq(t/r.atBest()-1) / float64(len(m.Runs))
+		chi += sq((t - r.atBest()) / r.off())
 	}
 	p.Error = math.Sqrt(p.Error)
 	// Where the runs disagree more than their own noise explains, so do the factors.
@@ -256,14 +300,30 @@ type Prediction struct {
 }
 
 // Predict says what the program needs at size n on a host; nil: that on which it
-// was measured.
+// was measured, as slow as it was then on average.
 func (m *Model) Predict(n float64, on *Host) (Prediction, error) {
+	if on != nil {
+		return m.predict(n, *on, 1, math.Hypot(on.Spread, paceOff), elsewhere)
+	}
+	return m.predict(n, m.Host, m.Slow, math.Hypot(m.Spread, m.SlowOff/m.Slow), 0)
+}
+
+// PredictNow is Predict for the host on which the program was measured, if it is
+// known how slow that one is now. Half of what is different now from then is taken to
+// last: neighbours come and go.
+func (m *Model) PredictNow(n, slow float64) (Prediction, error) {
+	felt := math.Sqrt(m.Slow * math.Pow(slow, m.Feels))
+	return m.predict(n, m.Host, felt, math.Hypot(m.Spread, math.Hypot(m.SlowOff/m.Slow, math.Log(felt/m.Slow))), 0)
+}
+
+// PredictAt is Predict for that host if it is known how slow it will be.
+func (m *Model) PredictAt(n, slow float64) (Prediction, error) {
+	return m.predict(n, m.Host, math.Pow(slow, m.Feels), m.Spread, 0)
+}
+
+func (m *Model) predict(n float64, h Host, slow, spread, other float64) (Prediction, error) {
 	if !(n > 0) || math.IsInf(n, 0) {
 		return Prediction{}, fmt.Errorf("a size must be above 0")
-	}
-	h, other, spread := m.Host, 0.0, m.Spread
-	if on != nil {
-		h, other, spread = *on, elsewhere, math.Hypot(on.Spread, paceOff)
 	}
 	count, faults := m.Work.At(n), m.Faults.At(n)
 	quantities, hidden := m.parts(n, count.Value, faults.Value, m.Pace.Each, h)
@@ -301,11 +361,11 @@ func (m *Model) Predict(n float64, on *Host) (Prediction, error) {
 			down += sq(s.of * math.Log(s.band.Value/s.band.Low))
 		}
 	}
+	t, p.Waiting, p.Touching = slow*t, slow*p.Waiting, slow*p.Touching
 	p.Seconds = Band{Value: t, Low: t * math.Exp(-math.Sqrt(down)), High: t * math.Exp(math.Sqrt(up))}
 	if m.Memory != nil {
 		for _, l := range h.Levels[:max(len(h.Levels)-1, 0)] {
-			all, _ := m.Memory.Misses(n, l.Bytes)
-			p.Misses = append(p.Misses, all)
+			p.Misses = append(p.Misses, m.Memory.Misses(n, l.Bytes).All)
 		}
 	}
 	return p, nil

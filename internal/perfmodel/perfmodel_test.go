@@ -97,7 +97,7 @@ func stencilMisses(sizes ...float64) []Misses {
 	for _, n := range sizes {
 		for _, line := range []int{Line, Wide} {
 			for c := 16.0 * float64(line); c < 64*n*n; c *= 2 {
-				list = append(list, Misses{n, c, line, stencil(n, c, line)})
+				list = append(list, Misses{Size: n, Capacity: c, Line: line, Count: stencil(n, c, line)})
 			}
 		}
 	}
@@ -112,9 +112,9 @@ func TestMissesAreForetoldForCachesAndSizesThatWereNeverSeen(t *testing.T) {
 	const n = 2000 // rows of 48 kB, a grid of 64 MB
 	for _, capacity := range []float64{8 << 10, 512 << 10, 8 << 20, 1 << 30} {
 		want := stencil(n, capacity, Line)
-		got, inOrder := m.Misses(n, capacity)
-		if math.Abs(got/want-1) > 0.15 || inOrder < 0.9*got {
-			t.Errorf("capacity %g: %.3g misses, %.3g in order, want %.3g, all in order", capacity, got, inOrder, want)
+		got := m.Misses(n, capacity)
+		if math.Abs(got.All/want-1) > 0.15 || got.InOrder < 0.9*got.All || got.Written != 0 {
+			t.Errorf("capacity %g: %+v, want %.3g misses, all in order", capacity, got, want)
 		}
 	}
 }
@@ -124,22 +124,24 @@ func TestRandomAccessesAreToldFromThoseInOrder(t *testing.T) {
 	for _, n := range []float64{1e4, 2e4, 4e4, 8e4} {
 		for c := 1024.0; c < 64*n; c *= 2 {
 			missed := n * math.Max(0, 1-c/(8*n)) // n accesses anywhere in 8n bytes
-			list = append(list, Misses{n, c, Line, missed + n/8}, Misses{n, 8 * c, Wide, n*math.Max(0, 1-c/n) + n/64})
+			list = append(list, Misses{Size: n, Capacity: c, Line: Line, Count: missed + n/8},
+				Misses{Size: n, Capacity: 8 * c, Line: Wide, Count: n*math.Max(0, 1-c/n) + n/64})
 		}
 	}
 	m, err := FitMemory(list, []Term{{}, {Power: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all, inOrder := m.Misses(1e6, 64<<10); inOrder > 0.4*all {
-		t.Errorf("%.3g of %.3g in order", inOrder, all)
+	if got := m.Misses(1e6, 64<<10); got.InOrder > 0.4*got.All {
+		t.Errorf("%+v", got)
 	}
 }
 
 // host is one with two caches.
 func host() Host {
 	return Host{Name: "h", Operations: 2e9, Flops: 1e9, Speed: 1, Fault: 1e-6, Page: 4096, Levels: []Level{
-		{Bytes: 32 << 10, Latency: 1e-9, InOrder: 0.3e-9}, {Bytes: 1 << 20, Latency: 5e-9, InOrder: 0.5e-9}, {Latency: 100e-9, InOrder: 5e-9}}}
+		{Bytes: 32 << 10, Latency: 1e-9, InOrder: 0.3e-9, Written: 0.3e-9}, {Bytes: 1 << 20, Latency: 5e-9, InOrder: 0.5e-9, Written: 1e-9, Beside: 0.25, BesideWritten: 0.25},
+		{Latency: 100e-9, InOrder: 5e-9, Written: 9e-9, Beside: 0.25, BesideWritten: 0.25}}}
 }
 
 // swept is a model of the stencil on that host, whose true times are known: 1.5
@@ -148,16 +150,12 @@ func swept(t *testing.T) (*Model, func(n float64) float64) {
 	t.Helper()
 	m := &Model{Name: "s", Counter: CounterValgrind, Host: host(), Misses: stencilMisses(50, 100, 150, 200, 300)}
 	truth := func(n float64) float64 {
-		mem := &Memory{Lines: []Bin{
+		mem := &Memory{InOrder: []Bin{
 			{Grows: Term{Power: 2}, Count: 2.0 / 8, Power: never},
 			{Grows: Term{Power: 2}, Count: 2.5, Far: 24, Power: 1}, {Grows: Term{Power: 2}, Count: 2.5, Far: 16, Power: 2}}}
-		mem.Wides = slices.Clone(mem.Lines)
-		for i := range mem.Wides {
-			mem.Wides[i].Count /= 8
-		}
-		random, inOrder := host().stall(mem, n)
+		s := host().stall(mem, n)
 		computing := 1.5 * (400*n*n + 1.5e5) / 2e9
-		return 4e-4 + math.Max(computing, inOrder) + 0.35*math.Min(computing, inOrder) + 0.4*random + n*n/256*1e-6
+		return 4e-4 + math.Max(computing, s.inOrder) + 0.35*math.Min(computing, s.inOrder) + 0.4*s.random + n*n/256*1e-6
 	}
 	for _, n := range []float64{50, 100, 150, 200, 300} {
 		m.Runs = append(m.Runs, Run{Size: n, Count: 400*n*n + 1.5e5, CPU: truth(n), Faults: 70 + n*n/256})
@@ -227,6 +225,8 @@ func TestAModelIsReadAsItWasWritten(t *testing.T) {
 		strings.Replace(string(text), `"counter": "valgrind"`, `"counter": "guess"`, 1): "counter",
 		strings.Replace(string(text), `"each": `, `"each": -`, 1):                       "pace",
 		strings.Replace(string(text), `"speed": 1`, `"speed": 0`, 1):                    "host",
+		strings.Replace(string(text), `"beside": 0.25`, `"beside": 1.25`, 1):            "host.levels",
+		strings.Replace(string(text), " \"slow\": 1,", " \"slow\": 0,", -1):             "slow",
 		string(text) + "{}": "follows",
 		"{}":                "format",
 		"":                  "EOF",
@@ -238,7 +238,7 @@ func TestAModelIsReadAsItWasWritten(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(`{"format":"godwit-model/2","name":"x","command":["x"],"counter":"time","runs":[],"host":{"operations_per_s":1,"flops_per_s":1,"levels":[],"speed":1,"page_fault_s":0,"page_bytes":4096},"work":{"formulas":[{"terms":[{"power":1}],"factors":[2],"weight":1,"error":0}],"from":1,"to":2},"faults":{"formulas":[{"terms":[{"power":0}],"factors":[1],"weight":1,"error":0}],"from":1,"to":2},"pace":{"start_s":0,"each":1,"random":0,"in_order":0,"touch":0,"variance":[[0,0,0,0,0],[0,0,0,0,0],[0,0,0,0,0],[0,0,0,0,0],[0,0,0,0,0]],"error":0}}`))
+	f.Add([]byte(`{"format":"godwit-model/3","name":"x","command":["x"],"counter":"time","runs":[],"host":{"operations_per_s":1,"flops_per_s":1,"levels":[],"speed":1,"page_fault_s":0,"page_bytes":4096},"work":{"formulas":[{"terms":[{"power":1}],"factors":[2],"weight":1,"error":0}],"from":1,"to":2},"faults":{"formulas":[{"terms":[{"power":0}],"factors":[1],"weight":1,"error":0}],"from":1,"to":2},"pace":{"start_s":0,"each":1,"random":0,"in_order":0,"touch":0,"variance":[[0,0,0,0,0],[0,0,0,0,0],[0,0,0,0,0],[0,0,0,0,0],[0,0,0,0,0]],"error":0},"slow":1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := Decode(text)
 		if err != nil {
@@ -356,7 +356,7 @@ func TestAMemoryThatChangesItsWaysIsNotTrusted(t *testing.T) {
 
 func TestLinesInOrderAreFetchedWhileAProgramComputes(t *testing.T) {
 	m, _ := swept(t)
-	_, ordered := m.Host.stall(m.Memory, 2000)
+	ordered := m.Host.stall(m.Memory, 2000).inOrder
 	if ordered <= 0 {
 		t.Fatal("no line is waited for")
 	}
@@ -364,10 +364,88 @@ func TestLinesInOrderAreFetchedWhileAProgramComputes(t *testing.T) {
 		p, _ := m.parts(2000, m.Host.Operations, 0, each, m.Host) // a second of computing
 		return p[3]
 	}
-	if got := exposed(100 * ordered); math.Abs(got-beside*ordered) > 1e-9*ordered {
+	if got := exposed(100 * ordered); math.Abs(got-0.25*ordered) > 1e-9*ordered {
 		t.Errorf("much computing: %g of %g are waited for", got, ordered)
 	}
 	if got := exposed(0); got != ordered {
 		t.Errorf("no computing: %g of %g are waited for", got, ordered)
+	}
+}
+
+func TestLinesThatWereWrittenToGoBackAndCostMore(t *testing.T) {
+	read := stencilMisses(50, 100, 150, 200)
+	both := slices.Clone(read)
+	for _, c := range read {
+		if c.Line == Line { // one of the two grids is written to; a cache that holds both lets none go
+			c.Count, c.Written = c.Count/2, true
+			if c.Capacity >= 16*c.Size*c.Size {
+				c.Count = 0
+			}
+			both = append(both, c)
+		}
+	}
+	grows := []Term{{}, {Power: 1}, {Power: 2}}
+	m, err := FitMemory(both, grows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Misses(2000, 1<<20); math.Abs(got.Written/got.All-0.5) > 0.1 {
+		t.Errorf("%+v, want half written to", got)
+	}
+	if got := m.Misses(2000, 1<<30); got.Written > 0.05*m.Misses(2000, 1<<20).Written {
+		t.Errorf("%+v go back from a cache that holds everything", got)
+	}
+	without, err := FitMemory(read, grows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A line from memory costs 5 ns, written to 9 ns, and half of them are.
+	if more := host().stall(m, 2000).inOrder / host().stall(without, 2000).inOrder; more < 1.3 || more > 1.5 {
+		t.Errorf("%.2f times the time, want about 1.4", more)
+	}
+}
+
+func TestAHostThatWasSlowNowAndThenIsSeenThrough(t *testing.T) {
+	even, _ := swept(t)
+	odd := &Model{Name: "s", Counter: CounterValgrind, Host: host(), Misses: even.Misses}
+	for i, r := range even.Runs { // the larger sizes had the bad moments
+		slow := 1 + 0.1*float64(i)
+		r.CPU, r.Slow, r.SlowOff = slow*r.CPU, slow, 0.05
+		odd.Runs = append(odd.Runs, r)
+	}
+	if err := odd.Build(); err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(odd.Slow-1.2) > 1e-9 || odd.SlowOff < 0.1 {
+		t.Errorf("slow %g, off %g", odd.Slow, odd.SlowOff)
+	}
+	want, err := even.Predict(3000, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := odd.PredictAt(3000, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off := math.Abs(got.Seconds.Value/want.Seconds.Value - 1); off > 0.03 {
+		t.Errorf("%+v, want %+v", got.Seconds, want.Seconds)
+	}
+	usual, err := odd.Predict(3000, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off := math.Abs(usual.Seconds.Value/(1.2*got.Seconds.Value) - 1); off > 1e-9 {
+		t.Errorf("as slow as usual %+v, in its best moments %+v", usual.Seconds, got.Seconds)
+	}
+	odd.Feels = 2
+	now, err := odd.PredictNow(3000, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off := now.Seconds.Value/(math.Sqrt(1.2*2*2)*got.Seconds.Value) - 1; math.Abs(off) > 1e-9 {
+		t.Errorf("now that it is slow %+v, in its best moments %+v", now.Seconds, got.Seconds)
+	}
+	if usual.Seconds.High/usual.Seconds.Low <= got.Seconds.High/got.Seconds.Low || now.Seconds.High/now.Seconds.Low <= usual.Seconds.High/usual.Seconds.Low {
+		t.Errorf("the less usual the wider: %+v, as usual %+v, as known %+v", now.Seconds, usual.Seconds, got.Seconds)
 	}
 }

@@ -16,7 +16,12 @@ const (
 var modelNames = [nModels]string{"cpu", "steps", "steps", "io"}
 
 // Model names what predicts best so far: cpu, steps or io.
-func (w *Watch) Model() string { return modelNames[w.model] }
+func (w *Watch) Model() string {
+	if w.model == bySteps && w.needPart > 0.5 {
+		return modelNames[byNeed]
+	}
+	return modelNames[w.model]
+}
 
 const (
 	judgeEvery = 1.1 // again when the run has become so much longer
@@ -86,9 +91,9 @@ func (w *Watch) errors() (errs [nModels]float64) {
 	}
 	// The steps are what the program itself says. Where the need disagrees with
 	// them by more than either allows, it is the need that is wrong.
-	if w.steps.enough() && w.cfg.Need.known && median[bySteps] > 0 {
-		apart := math.Abs(math.Log(max(median[byNeed], 1e-9) / median[bySteps]))
-		if apart > conflict*math.Hypot(sigma[byNeed], sigma[bySteps]) {
+	if w.able(bySteps) && w.able(byNeed) {
+		left, off := w.steps.cpuLeft(w.used())
+		if apart, wrong := disagree(left/w.pace(), off, median[byNeed], sigma[byNeed]); wrong {
 			errs[byNeed] = max(errs[byNeed], apart)
 		}
 	}
@@ -98,6 +103,33 @@ func (w *Watch) errors() (errs [nModels]float64) {
 		}
 	}
 	return errs
+}
+
+// cpuLeft is the median of the CPU seconds left by the steps, and its relative
+// deviation. Where it is also known what the job needs, and the two do not
+// disagree, both count, each by how sure it is.
+func (w *Watch) cpuLeft() (left, sigma float64) {
+	w.needPart = 0
+	left, sigma = w.steps.cpuLeft(w.used())
+	if !w.able(byNeed) || !(left > 0) {
+		return left, sigma
+	}
+	var f futures
+	needLeft(w.cfg.Need, w.used(), &f)
+	need, off := spread(&f)
+	if _, wrong := disagree(left, sigma, need, off); wrong || !(need > 0) {
+		return left, sigma
+	}
+	steps, known := 1/max(sigma*sigma, 1e-12), 1/max(off*off, 1e-12)
+	w.needPart = known / (steps + known)
+	return left * math.Pow(need/left, w.needPart), 1 / math.Sqrt(steps+known)
+}
+
+// disagree says how far two estimates are apart, and whether that is more than
+// their deviations allow.
+func disagree(a, sigmaA, b, sigmaB float64) (apart float64, wrong bool) {
+	apart = math.Abs(math.Log(max(a, 1e-9) / max(b, 1e-9)))
+	return apart, apart > conflict*math.Hypot(sigmaA, sigmaB)
 }
 
 // rateError is the relative error to be expected of a model's rate over the

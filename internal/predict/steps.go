@@ -3,8 +3,8 @@ package predict
 import "math"
 
 // steps follows the progress that a program reports, and what a step costs in
-// CPU and in wall time. Where both are counted from: the beginning of the
-// attempt if it is known where the steps stood then, else the first report.
+// CPU and in wall time. Both are counted from the first report on: what came
+// before it is the start, of which no more is to come.
 type steps struct {
 	known      bool
 	total      float64
@@ -42,17 +42,6 @@ func (p *steps) add(step, total, cpu, sec float64) bool {
 		p.bySec.mark(done, p.sec-p.sec0, (p.sec-p.sec0)/done)
 	}
 	return true
-}
-
-// from says where the counting began, for a job whose earlier attempts left
-// it at a known place.
-func (p *steps) from(step, cpu float64) {
-	if p.known && p.count == 0 && step <= p.now {
-		p.now0, p.cpu0, p.sec0 = step, cpu, 0
-		if p.now > step {
-			p.count = 1
-		}
-	}
 }
 
 // enough is true when the steps can predict.

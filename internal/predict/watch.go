@@ -11,13 +11,15 @@ type Sample struct {
 	CPU           time.Duration // of the whole process tree so far
 	Read, Written int64         // bytes so far
 	Step, Steps   float64       // progress that the program reported; 0, 0 if none
+	// Slow is how many times longer than usual the program needed for the same,
+	// in CPU time, since the sample before: the processor was slower. 0: 1.
+	Slow float64
 }
 
 // Config is what is known when an attempt begins.
 type Config struct {
 	Need  Dist    // CPU seconds of the whole job on the reference host; zero if unknown
-	Used  float64 // of them, before this attempt
-	Done0 float64 // part of the work done before this attempt, as reported; 0 to 1
+	Used  float64 // of them, before this attempt, at the usual speed
 	Speed float64 // of this host, relative to the reference; 0: 1
 	Procs int     // processors asked for; 0: 1
 	Rule  Rule    // nil: ChangePoint{}
@@ -40,12 +42,17 @@ type Watch struct {
 	step float64 // usual seconds between samples
 	n    float64 // intervals measured
 
-	share    series // CPU used in an interval, of what was asked for
-	current  float64
-	bytes    series // bytes a second, in units of byteUnit
+	work     float64 // CPU seconds of this attempt, as they would have been at the usual speed
+	workFrom float64 // of them, where the interval began
+
+	share    series  // work done in an interval, of what was asked for
+	current  float64 // CPU used in it
+	mean     float64 // and since the beginning
+	bytes    series  // bytes a second, in units of byteUnit
 	byteUnit float64
 	steps    steps
-	stepRate series // steps a second, in units of stepUnit
+	needPart float64 // that the need has in what the steps say, of 1
+	stepRate series  // steps a second, in units of stepUnit
 	stepUnit float64
 	stepAt   float64 // when they last advanced,
 	stepFrom float64 // and how far they were
@@ -58,9 +65,9 @@ type Watch struct {
 	change  Change
 }
 
-// Change is a moment when the share was found to have changed.
+// Change is a moment when the share was found to have changed, or what it is worth.
 type Change struct {
-	From, To float64       // mean share before and after
+	From, To float64       // mean share before and after, at the usual speed
 	At       time.Duration // since the attempt began
 }
 
@@ -78,9 +85,6 @@ func NewWatch(cfg Config) *Watch {
 	cfg.Used, cfg.BytesUsed = positive(cfg.Used), positive(cfg.BytesUsed)
 	if !(cfg.Duty > 0 && cfg.Duty < 1) {
 		cfg.Duty = 1
-	}
-	if !(cfg.Done0 > 0 && cfg.Done0 < 1) {
-		cfg.Done0 = 0
 	}
 	if cfg.Rule == nil {
 		cfg.Rule = ChangePoint{}
@@ -104,6 +108,11 @@ func (w *Watch) Add(s Sample) {
 	if s.At <= w.now.At {
 		return
 	}
+	slow := s.Slow
+	if !(slow > 0) || math.IsInf(slow, 0) {
+		slow = 1
+	}
+	w.work += (s.CPU - w.now.CPU).Seconds() / slow
 	w.now = s
 	w.addSteps(s)
 	// Intervals much shorter than usual say little and would count like others.
@@ -115,17 +124,19 @@ func (w *Watch) Add(s Sample) {
 	w.step += (dt - w.step) / min(w.n, 50)
 	w.addShare(dt)
 	w.addBytes(dt)
-	w.from = s
+	w.from, w.workFrom = s, w.work
 	w.judge()
 }
 
 func (w *Watch) addShare(dt float64) {
-	w.current = (w.now.CPU - w.from.CPU).Seconds() / dt / float64(w.cfg.Procs)
+	procs := float64(w.cfg.Procs)
+	w.current = (w.now.CPU - w.from.CPU).Seconds() / dt / procs
+	w.mean = w.now.CPU.Seconds() / w.now.At.Seconds() / procs
 	var by shift
-	if by, w.changed = w.share.add(w.current, dt); w.changed {
+	if by, w.changed = w.share.add((w.work-w.workFrom)/dt/procs, dt); w.changed {
 		w.change = Change{From: by.from, To: by.to, At: w.now.At - time.Duration(by.ago*float64(time.Second))}
 	}
-	w.shareDrift.mark(w.now.At.Seconds(), w.now.CPU.Seconds()/float64(w.cfg.Procs), w.share.whole.mean)
+	w.shareDrift.mark(w.now.At.Seconds(), w.work/procs, w.share.whole.mean)
 }
 
 // addBytes measures in units of the first rate that is not nothing.
@@ -150,9 +161,6 @@ func (w *Watch) addSteps(s Sample) {
 	sec := s.At.Seconds()
 	advanced := w.steps.add(s.Step, s.Steps, w.used(), sec)
 	if first && w.steps.known {
-		if w.cfg.Used == 0 || w.cfg.Done0 > 0 {
-			w.steps.from(w.cfg.Done0*s.Steps, w.cfg.Used)
-		}
 		w.stepAt, w.stepFrom = sec, w.steps.now
 	}
 	if !advanced || sec-w.stepAt < w.step/2 {
@@ -171,15 +179,24 @@ func (w *Watch) addSteps(s Sample) {
 	w.stepAt, w.stepFrom = sec, w.steps.now
 }
 
-// used is the CPU seconds of the job so far, on the reference host.
-func (w *Watch) used() float64 { return w.cfg.Used + w.now.CPU.Seconds()*w.cfg.Speed }
+// used is the CPU seconds of the job so far, on the reference host at its usual
+// speed.
+func (w *Watch) used() float64 { return w.cfg.Used + w.work*w.cfg.Speed }
+
+// Done is the part of the job that is done, if so much is left.
+func (w *Watch) Done(left float64) float64 {
+	if all := w.used() + left; all > 0 {
+		return w.used() / all
+	}
+	return 0
+}
 
 // pace is the reference CPU seconds that a second of full share is worth.
 func (w *Watch) pace() float64 { return w.cfg.Speed * float64(w.cfg.Procs) }
 
 // Share is the part of its processors that the job got in the last interval,
 // and in the mean of the attempt.
-func (w *Watch) Share() (now, mean float64) { return w.current, w.share.total.mean }
+func (w *Watch) Share() (now, mean float64) { return w.current, w.mean }
 
 // Changed tells of a change of the share that the last Add found.
 func (w *Watch) Changed() (Change, bool) { return w.change, w.changed }
@@ -220,7 +237,7 @@ func (w *Watch) amount(m model, f *futures) {
 		needLeft(w.cfg.Need, w.used(), f)
 		f.scale(1 / w.pace())
 	case bySteps:
-		left, sigma := w.steps.cpuLeft(w.used())
+		left, sigma := w.cpuLeft()
 		for i := range f {
 			f[i] = left * math.Exp(min(sigma, 2)*stratumScore[i]) / w.pace()
 		}

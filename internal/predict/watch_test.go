@@ -172,10 +172,10 @@ func TestUnevenStepsDoNotOverrideAGoodNeed(t *testing.T) {
 	// Each step costs more than the one before: half of them are done when a
 	// quarter of the work is.
 	left := program{need: 300, share: full, steps: 200, stepAt: math.Sqrt}.watchUntil(w, 0.4)
+	mustBeNear(t, "the time left", mustRemain(t, w).Median(), left, 0.1)
 	if w.Model() != "cpu" {
 		t.Errorf("predicted by %s", w.Model())
 	}
-	mustBeNear(t, "the time left", mustRemain(t, w).Median(), left, 0.1)
 }
 
 func TestStepsOfAProgramThatWaitsAreTimed(t *testing.T) {
@@ -243,7 +243,7 @@ func TestAProgramThatSharesItsTimeWithADiskNeedsAsLongElsewhere(t *testing.T) {
 
 func TestAContinuedJobCountsFromItsCheckpoint(t *testing.T) {
 	// It was half done, by 60 of 120 steps and 100 s, when it was moved here.
-	w := NewWatch(Config{Used: 100, Done0: 0.5, Speed: 2})
+	w := NewWatch(Config{Used: 100, Speed: 2})
 	var s Sample
 	for i := range 15 {
 		s.At += 2 * time.Second
@@ -296,7 +296,6 @@ func TestWhateverIsSampledThePredictionIsADistribution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Config{
 			Used:  rapid.SampledFrom([]float64{0, 10, 1e6, -5, math.NaN()}).Draw(t, "used"),
-			Done0: rapid.SampledFrom([]float64{0, 0.5, 2, math.NaN()}).Draw(t, "done"),
 			Speed: rapid.SampledFrom([]float64{0, 0.5, 3, -1}).Draw(t, "speed"),
 			Procs: rapid.IntRange(-1, 8).Draw(t, "procs"),
 			Rule:  rapid.SampledFrom([]Rule{nil, ChangePoint{0.1}, FixedN{3}, MeanOnly{}}).Draw(t, "rule"),
@@ -390,6 +389,67 @@ func TestTheLatticeIsEven(t *testing.T) {
 	for i, z := range scores {
 		if math.Abs(z-score(levels[i])) > 1e-9 {
 			t.Errorf("score of %g is %g", levels[i], z)
+		}
+	}
+}
+
+// A processor that becomes slower is seen in what is left, not only in the share
+// of it that the program gets, which stays the same.
+func TestASlowerProcessorDelaysTheEnd(t *testing.T) {
+	w := NewWatch(Config{Need: Point(100)})
+	var at, cpu time.Duration
+	run := func(n int, slow float64) float64 {
+		for range n {
+			at, cpu = at+time.Second, cpu+time.Second
+			w.Add(Sample{At: at, CPU: cpu, Slow: slow})
+		}
+		d, ok := w.Remaining()
+		if !ok {
+			t.Fatal("nothing is predicted")
+		}
+		return d.Median()
+	}
+	if left := run(20, 1); math.Abs(left-80) > 4 {
+		t.Errorf("after 20 of 100 s it still takes %.1f s", left)
+	}
+	// 20 s more do the work of 10: 70 are left, at half the speed.
+	if left := run(20, 2); math.Abs(left-140) > 25 {
+		t.Errorf("on a core half as fast it still takes %.1f s, want about 140", left)
+	}
+	if now, mean := w.Share(); now != 1 || mean != 1 {
+		t.Errorf("the share is %g now and %g in the mean, it had the processor all the time", now, mean)
+	}
+	if done := w.Done(70); math.Abs(done-0.3) > 0.01 {
+		t.Errorf("%.3f of it is done, want 0.3", done)
+	}
+}
+
+// Starting is no step: a program that first loads for long is not taken to go on
+// like that. And where its need is known roughly, and its steps say it well, they
+// count, and the other way round.
+func TestStepsAndNeedCountBothAndTheStartDoesNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		need   Dist
+		jitter float64 // of the cost of a step
+	}{
+		"steps alone":              {Dist{}, 0},
+		"steps are better":         {LogNormal(180, 0.2), 0},
+		"the need is better":       {LogNormal(120, 0.01), 0.5},
+		"the need is another's":    {LogNormal(500, 0.02), 0},
+		"both are known very well": {LogNormal(120, 0.01), 0},
+	} {
+		w := NewWatch(Config{Need: c.need})
+		var s Sample
+		for i := range 60 { // 20 s of loading, then a step a second of 100
+			s.At += time.Second
+			s.CPU += time.Second
+			if i >= 20 {
+				s.Step, s.Steps = float64(i-20)+c.jitter*float64(i%5)/5*2, 100
+			}
+			w.Add(s)
+		}
+		if left := mustRemain(t, w).Median(); math.Abs(left/61-1) > 0.07 {
+			t.Errorf("%s: %.1f s left by %s, want 61", name, left, w.Model())
 		}
 	}
 }

@@ -40,7 +40,13 @@ var roles map[string]func(args []string)
 
 func init() {
 	roles = map[string]func(args []string){
-		"burn": func(args []string) { // MS [FILE]: use that much processor time, write how much it was
+		"burn": func(args []string) { // MS [FILE [GO]]: use that much processor time, write how much it was; first wait for GO
+			for len(args) > 2 {
+				if _, err := os.Stat(args[2]); err == nil {
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
 			burn(args[0])
 			if len(args) > 1 {
 				report(args[1])

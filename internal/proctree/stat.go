@@ -72,6 +72,15 @@ func parseStat(line []byte, withName bool) (stat, error) {
 	return s, nil
 }
 
+// parseProcessor finds in a line of /proc/PID/stat the processor that the thread
+// ran on last.
+func parseProcessor(line []byte) (int, bool) {
+	f := fields{rest: line[bytes.LastIndexByte(line, ')')+1:]}
+	f.skip(36) // state to exit_signal
+	cpu := f.number()
+	return int(cpu), !f.bad && cpu >= 0
+}
+
 // ioCount is what we read of /proc/PID/io. The children that a process has
 // waited for are in it.
 type ioCount struct {

@@ -22,6 +22,12 @@ func TestALineOfStatIsRead(t *testing.T) {
 			t.Errorf("%q is %+v", bad, got)
 		}
 	}
+	if cpu, ok := parseProcessor([]byte(aLine)); ok {
+		t.Errorf("a line that is too short says processor %d", cpu)
+	}
+	if cpu, ok := parseProcessor([]byte(aLine + " 0 0 0 0 0 0 0 0 0 0 17 5 0 0")); !ok || cpu != 5 {
+		t.Errorf("processor %d (%v), want 5", cpu, ok)
+	}
 	var r reader
 	own, err := r.stat(os.Getpid())
 	if err != nil || own.pid != os.Getpid() || own.ppid != os.Getppid() || own.threads < 2 || own.rss < 100 {
@@ -66,6 +72,9 @@ func FuzzStat(f *testing.F) {
 		}
 		if got, err := parseStat(any, true); err == nil && (got.pid <= 0 || got.own < 0 || got.kids < 0 || got.own+got.kids < 0) {
 			t.Errorf("%q: %+v", any, got)
+		}
+		if cpu, ok := parseProcessor(any); ok && cpu < 0 {
+			t.Errorf("%q: processor %d", any, cpu)
 		}
 		io := parseIO(any)
 		if sum := io.plus(io); io.read >= 0 && sum.read < io.read {

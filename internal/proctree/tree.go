@@ -49,6 +49,7 @@ const (
 type member struct {
 	stat
 	cpu     time.Duration // its own
+	asked   time.Duration // cpu when Processor was last asked
 	seen    time.Duration // kids when it was last settled
 	io      ioCount
 	parent  *member // in the tree, when last seen

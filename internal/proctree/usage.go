@@ -342,3 +342,43 @@ func (t *Tree) bury(pid int) (unix.WaitStatus, time.Duration, bool) {
 	t.tell()
 	return ws, used, ok
 }
+
+// mostRunning is how many threads of a process are looked at to find one that runs.
+const mostRunning = 32
+
+// Processor is one that the tree runs on: that of the process which used the most
+// since this was last asked; if it has several threads, of one that runs right
+// now. False if there is none, or it cannot be told.
+func (t *Tree) Processor() (int, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var busiest *member
+	most := time.Duration(-1)
+	for _, m := range t.members {
+		if did := m.cpu - m.asked; !m.zombie() && did > most {
+			busiest, most = m, did
+		}
+		m.asked = m.cpu
+	}
+	if busiest == nil {
+		return 0, false
+	}
+	if busiest.threads <= 1 {
+		text, err := t.readKept(&busiest.statFD, busiest.pid, "stat")
+		if err != nil {
+			return 0, false
+		}
+		return parseProcessor(text)
+	}
+	tids, _ := numbersIn(procPath(busiest.pid, "task")) // gone meanwhile: nobody runs
+	for _, tid := range tids[:min(len(tids), mostRunning)] {
+		text, err := t.read.file(procPath(busiest.pid, "task/") + strconv.Itoa(tid) + "/stat")
+		if err != nil {
+			continue
+		}
+		if s, err := parseStat(text, false); err == nil && s.state == 'R' {
+			return parseProcessor(text)
+		}
+	}
+	return 0, false
+}

@@ -1,7 +1,9 @@
 package skeleton
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +12,8 @@ import (
 // Trial is how the skeleton ran on a group of hosts.
 type Trial struct {
 	Hosts     []string `json:"hosts"`
-	Seconds   float64  `json:"seconds"`   // 0: it did not run
+	Seconds   float64  `json:"seconds"` // the mean of its runs; 0: it did not run
+	Runs      int      `json:"runs"`
 	Predicted float64  `json:"predicted"` // seconds of the program
 	Error     string   `json:"error,omitempty"`
 }
@@ -22,31 +25,153 @@ type Choice struct {
 	Why    string
 }
 
+// A group that is to take the first one's place has to be faster by clearly, in
+// proportion, in a run-off of so many runs on both, and each of its runs faster than
+// any on the first: of groups that are alike one of twenty does that by chance.
+const (
+	clearly = 0.03
+	runOffs = 3
+)
+
 // Choose runs the skeleton on one group of hosts after the other, never on two at
 // once: groups may share hosts, or links that nobody knows of. tell is called before
-// each.
+// each run.
+//
+// The fastest of several runs is partly the luckiest. So if the first group, from
+// which the most is expected, is not the fastest, there is a run-off between them, in
+// which the runs before do not count.
 func (s *Skeleton) Choose(ctx context.Context, at Place, groups [][]string, tell func(int)) (*Choice, error) {
-	c := &Choice{Best: -1}
-	for i, hosts := range groups {
+	return choose(groups, func(i int) (float64, error) {
 		tell(i)
-		at.Hosts = hosts
-		t := Trial{Hosts: hosts}
+		at.Hosts = groups[i]
 		o, err := s.Run(ctx, at)
 		switch {
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return 0, ctx.Err()
 		case err != nil:
-			t.Error = err.Error()
-		default:
-			t.Seconds, t.Predicted = o.Seconds, s.Predict(o.Seconds)
-			if c.Best < 0 || t.Seconds < c.Trials[c.Best].Seconds {
-				c.Best = i
-			}
+			return 0, &failedError{err}
 		}
-		c.Trials = append(c.Trials, t)
+		return o.Seconds, nil
+	}, s.Predict)
+}
+
+// failedError is that of a group: others may do better.
+type failedError struct{ error }
+
+func choose(groups [][]string, run func(int) (float64, error), predict func(float64) float64) (*Choice, error) {
+	c := &Choice{Trials: make([]Trial, len(groups))}
+	for i, hosts := range groups {
+		c.Trials[i].Hosts = hosts
+		if _, err := c.try(i, run); err != nil {
+			return nil, err
+		}
+	}
+	c.Best = c.fastest()
+	for decided := false; !decided && c.Best > 0 && c.Trials[0].Error == ""; {
+		var err error
+		if decided, err = c.runOff(run); err != nil {
+			return nil, err
+		}
+	}
+	for i := range c.Trials {
+		c.Trials[i].Predicted = predict(c.Trials[i].Seconds)
 	}
 	c.explain()
 	return c, nil
+}
+
+// runOff decides between the first group and the one that was fastest, unless it fails
+// on one of them. It ends as soon as the first has to stay.
+func (c *Choice) runOff(run func(int) (float64, error)) (decided bool, err error) {
+	var first, other []float64
+	for len(other) < runOffs {
+		for _, r := range []struct {
+			group int
+			times *[]float64
+		}{{0, &first}, {c.Best, &other}} {
+			took, err := c.try(r.group, run)
+			if err != nil {
+				return false, err
+			}
+			*r.times = append(*r.times, took)
+		}
+		switch {
+		case c.Trials[0].Error != "" || c.Trials[c.Best].Error != "":
+			c.Best = c.fastest()
+			return false, nil
+		case slices.Max(other) >= slices.Min(first):
+			c.Best = 0
+			return true, nil
+		}
+	}
+	if sum(other) > (1-clearly)*sum(first) {
+		c.Best = 0
+	}
+	return true, nil
+}
+
+func sum(list []float64) (total float64) {
+	for _, v := range list {
+		total += v
+	}
+	return total
+}
+
+// try runs it on a group once more and returns the seconds it took, 0 if it failed.
+func (c *Choice) try(i int, run func(int) (float64, error)) (took float64, err error) {
+	t := &c.Trials[i]
+	took, err = run(i)
+	var failed *failedError
+	switch {
+	case errors.As(err, &failed):
+		t.Error = failed.Error()
+	case err != nil:
+		return 0, err
+	default:
+		t.Seconds = (t.Seconds*float64(t.Runs) + took) / float64(t.Runs+1)
+		t.Runs++
+	}
+	return took, nil
+}
+
+// fastest is -1 if it runs on none.
+func (c *Choice) fastest() int {
+	best := -1
+	for i, t := range c.Trials {
+		if t.Error == "" && (best < 0 || t.Seconds < c.Trials[best].Seconds) {
+			best = i
+		}
+	}
+	return best
+}
+
+// Ranked are the groups on which it ran, the chosen one first and the others by
+// their times.
+func (c *Choice) Ranked() []Trial {
+	var list []Trial
+	for i, t := range c.Trials {
+		if i != c.Best && t.Error == "" {
+			list = append(list, t)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Trial) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	if c.Best >= 0 {
+		list = slices.Insert(list, 0, c.Trials[c.Best])
+	}
+	return list
+}
+
+// Failure is why the skeleton ran on none of the groups: what went wrong on each of
+// them. One may be told of a host that cannot be reached, another of a lack of memory.
+func (c *Choice) Failure() error {
+	if len(c.Trials) == 1 {
+		return errors.New(c.Trials[0].Error)
+	}
+	reasons := make([]string, len(c.Trials))
+	for i, t := range c.Trials {
+		reasons[i] = fmt.Sprintf("group %d: %s", i+1, t.Error)
+	}
+	return fmt.Errorf("%s: %s", c.Why, strings.Join(reasons, "; "))
 }
 
 func (c *Choice) explain() {
@@ -55,15 +180,18 @@ func (c *Choice) explain() {
 		return
 	}
 	best := c.Trials[c.Best]
-	var others []float64
-	for i, t := range c.Trials {
-		if i != c.Best && t.Seconds > 0 {
-			others = append(others, t.Seconds)
-		}
-	}
 	c.Why = fmt.Sprintf("the skeleton took %.2f s on %s", best.Seconds, strings.Join(best.Hosts, " "))
-	if len(others) > 0 {
-		slices.Sort(others)
-		c.Why += fmt.Sprintf(", %.2f s on the next best group (%.0f %% more)", others[0], 100*(others[0]/best.Seconds-1))
+	ranked := c.Ranked()
+	if len(ranked) < 2 {
+		return
+	}
+	next := ranked[1]
+	switch more := next.Seconds/best.Seconds - 1; {
+	case more >= 0:
+		c.Why += fmt.Sprintf(", %.2f s on the next best group (%.0f %% more)", next.Seconds, 100*more)
+	case c.Best == 0:
+		c.Why += fmt.Sprintf(", from which the most was expected; %s was not clearly faster: %.2f s", strings.Join(next.Hosts, " "), next.Seconds)
+	default:
+		c.Why += fmt.Sprintf(", the mean of %d runs; on %s %.2f s in one", best.Runs, strings.Join(next.Hosts, " "), next.Seconds)
 	}
 }

@@ -23,9 +23,17 @@ type Skeleton struct {
 // captured. Rounds of the outermost loops are left out first, then those of loops in
 // them; if that is not enough, computing becomes shorter. Messages keep their lengths.
 func New(p *capture.Pattern, seconds float64) (*Skeleton, error) {
+	if p.Source == capture.OfSockets {
+		return nil, errors.New("it was captured by its sockets, which tell how much was said to whom but not when: there is no skeleton of it")
+	}
 	whole := make([][]capture.Node, p.Nodes)
 	for r := range whole {
 		whole[r] = clone(p.Ranks[r].Calls)
+	}
+	for _, nodes := range whole {
+		if n := tooLong(nodes); n != nil {
+			return nil, fmt.Errorf("a %s of %d bytes: a skeleton makes none above %d", n.Call, n.Bytes, int64(longestSum))
+		}
 	}
 	dropTags(p, whole)
 	if err := simulate(p.Groups, whole); err != nil {
@@ -55,6 +63,24 @@ func New(p *capture.Pattern, seconds float64) (*Skeleton, error) {
 		s.Why = fmt.Sprintf("one round of each loop, and what is in none, are %.0f %% of its time", 100*s.Scale)
 	}
 	return s, nil
+}
+
+// longestSum is how long operations can be that compute: the runner makes them with
+// numbers of eight bytes, of which MPI takes so many.
+const longestSum = 8 * (math.MaxInt32 - 1)
+
+// tooLong finds an operation that is longer.
+func tooLong(nodes []capture.Node) *capture.Node {
+	for i := range nodes {
+		n := &nodes[i]
+		if slices.Contains([]string{"reduce", "allreduce", "scan", "exscan", "reduce_scatter", "reduce_scatter_block"}, n.Call) && n.Bytes > longestSum {
+			return n
+		}
+		if inside := tooLong(n.Body); inside != nil {
+			return inside
+		}
+	}
+	return nil
 }
 
 // Predict is how long the program would take where its skeleton took so long.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,7 +34,8 @@ func TestASkeletonSaysTheSameLessOften(t *testing.T) {
 				t.Fatalf("exit code %d, %v\n%s", code, err, printed)
 			}
 			s, err := skeleton.New(p, c.part*p.Seconds)
-			if err != nil || s.Why != "" {
+			// How long what is in no loop took depends on who else used the machine.
+			if err != nil || s.Why != "" && !strings.HasPrefix(s.Why, "one round of each loop") {
 				t.Fatal(err, s)
 			}
 			again, printed, code, err := capturetest.Capture(t, strings.NewReader(s.Text()), runner)
@@ -125,6 +127,104 @@ func TestARunThatTakesTooLongIsEnded(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "not done after 2s") {
 		t.Error(err)
 	}
+}
+
+// compiled is the path of a program of testdata.
+func compiled(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if out, err := exec.Command("mpicc", "-O1", "-Wall", "-Wextra", "-o", path, filepath.Join("testdata", name+".c")).CombinedOutput(); err != nil {
+		t.Fatalf("mpicc: %v\n%s", err, out)
+	}
+	return path
+}
+
+func TestOperationsWithListsThatAreBegunDoNotWait(t *testing.T) {
+	runner := filepath.Join(capturetest.Make(t, "yield", "capture"), "mpi/capture/built/skeleton")
+	p, printed, code, err := capturetest.Capture(t, nil, compiled(t, "late"))
+	if err != nil || code != 0 {
+		t.Fatalf("exit code %d, %v\n%s", code, err, printed)
+	}
+	s, err := skeleton.New(p, 2*p.Seconds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Run(context.Background(), skeleton.Place{Runner: runner, Env: mpirun.Environment(os.Environ()), Limit: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	again, printed, code, err := capturetest.Capture(t, strings.NewReader(s.Text()), runner)
+	if err != nil || code != 0 {
+		t.Fatalf("exit code %d, %v\n%s", code, err, printed)
+	}
+	// Who gathers for all says to whom in another way, but as much.
+	for r, row := range sum(again) {
+		if got, want := total(row), total(sum(p)[r]); got != want || want == 0 {
+			t.Errorf("rank %d sent %d bytes, want %d", r, got, want)
+		}
+	}
+}
+
+func TestMessagesMayBeLongerThanAnIntCounts(t *testing.T) {
+	runner := filepath.Join(capturetest.Make(t, "capture"), "mpi/capture/built/skeleton")
+	p, printed, code, err := capturetest.Capture(t, nil, compiled(t, "long"))
+	if err != nil || code != 0 {
+		t.Fatalf("exit code %d, %v\n%s", code, err, printed)
+	}
+	const long = 8 * 300_000_000
+	if p.Bytes[0][1] != long || p.Collective[1][0] != long {
+		t.Errorf("messages\n%scollective operations\n%s", capturetest.Lines(p.Bytes), capturetest.Lines(p.Collective))
+	}
+	text, err := p.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = capture.Parse("long.pattern", text); err != nil {
+		t.Fatal(err)
+	}
+	s, err := skeleton.New(p, 2*p.Seconds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, printed, code, err := capturetest.Capture(t, strings.NewReader(s.Text()), runner)
+	if err != nil || code != 0 {
+		t.Fatalf("exit code %d, %v\n%s", code, err, printed)
+	}
+	same(t, "long", sum(p), sum(again))
+}
+
+func TestSumsThatMPICannotMakeAreRefused(t *testing.T) {
+	p := pingPong(10)
+	for r := range p.Ranks {
+		p.Ranks[r].Calls = []capture.Node{{Call: "allreduce", Peer: capture.Nobody, From: capture.Nobody, Slot: capture.NoSlot, Bytes: 1 << 40, Inside: 1}}
+	}
+	if _, err := skeleton.New(p, 1); err == nil || !strings.Contains(err.Error(), "a allreduce of 1099511627776 bytes") {
+		t.Error(err)
+	}
+}
+
+func TestMessagesThatWereAskedForAreReceivedWhereTheyCame(t *testing.T) {
+	runner := filepath.Join(capturetest.Make(t, "capture"), "mpi/capture/built/skeleton")
+	p, printed, code, err := capturetest.Capture(t, nil, compiled(t, "probed"))
+	if err != nil || code != 0 {
+		t.Fatalf("exit code %d, %v\n%s", code, err, printed)
+	}
+	s, err := skeleton.New(p, 2*p.Seconds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, printed, code, err := capturetest.Capture(t, strings.NewReader(s.Text()), runner)
+	if err != nil || code != 0 {
+		t.Fatalf("exit code %d, %v\n%s", code, err, printed)
+	}
+	same(t, "probed", sum(p), sum(again))
+}
+
+func total(row []int64) int64 {
+	n := int64(0)
+	for _, x := range row {
+		n += x
+	}
+	return n
 }
 
 // pingPong is a pattern of two ranks.

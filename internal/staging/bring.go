@@ -1,12 +1,14 @@
 package staging
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver"
@@ -32,13 +34,23 @@ func (s *Site) Bring(ctx context.Context, tree string) (driver.Moved, error) {
 	} else if held {
 		return s.again(ctx, to, tree)
 	}
-	s.inUse.RLock()
-	_, stats, err := depot.Copy(ctx, s.Depot, depot.ID(tree), to)
-	s.inUse.RUnlock()
+	t, err := depot.LoadTree(ctx, s.Depot, depot.ID(tree))
 	if err != nil {
 		return driver.Moved{}, err
 	}
-	return driver.Moved{Tree: tree, Bytes: stats.Bytes, Sent: stats.Moved}, s.note(ctx, brought{tree, stats.Bytes})
+	m := driver.Moved{Tree: tree, Bytes: bytesOf(t)}
+	// Noted before, so that what came of one that was cut off goes some time.
+	if err := s.note(ctx, brought{tree, m.Bytes}); err != nil {
+		return driver.Moved{}, err
+	}
+	s.inUse.RLock()
+	defer s.inUse.RUnlock()
+	_, stats, err := depot.Copy(ctx, s.Depot, depot.ID(tree), to)
+	if err != nil {
+		return driver.Moved{}, err
+	}
+	m.Sent = stats.Moved
+	return m, nil
 }
 
 // again notes that something is used that is kept already.
@@ -47,11 +59,16 @@ func (s *Site) again(ctx context.Context, kept *depot.Store, tree string) (drive
 	if err != nil {
 		return driver.Moved{}, err
 	}
-	m := driver.Moved{Tree: tree}
-	for i := range t.Entries {
-		m.Bytes += t.Entries[i].Size
-	}
+	m := driver.Moved{Tree: tree, Bytes: bytesOf(t)}
 	return m, s.note(ctx, brought{tree, m.Bytes})
+}
+
+// bytesOf is how much the files of a tree hold.
+func bytesOf(t *depot.Tree) (sum int64) {
+	for i := range t.Entries {
+		sum += t.Entries[i].Size
+	}
+	return sum
 }
 
 func (s *Site) open() (*depot.Store, error) {
@@ -98,15 +115,38 @@ func (s *Site) note(ctx context.Context, b brought) error {
 	if err == nil {
 		err = os.Rename(file+".new", file)
 	}
-	if err != nil || !dropped || !s.inUse.TryLock() { // somebody brings something: next time
+	if s.owed = s.owed || dropped; err != nil {
 		return err
+	}
+	return s.sweep(ctx, keep)
+}
+
+// lately is how old something may be that was not brought to its end and goes on
+// if it is asked for again.
+const lately = 24 * time.Hour
+
+// sweep removes what is not in the list: when something was dropped from it, and
+// once, after a while, what those left who were killed.
+func (s *Site) sweep(ctx context.Context, keep []brought) error {
+	if s.swept && !s.owed || !s.inUse.TryLock() { // somebody brings something: next time
+		return nil
 	}
 	defer s.inUse.Unlock()
 	roots := make([]depot.ID, len(keep))
 	for i := range keep {
 		roots[i] = depot.ID(keep[i].Tree)
 	}
-	_, err = s.kept.Collect(ctx, roots, 0)
+	spare := cmp.Or(s.spare, lately)
+	if s.owed {
+		spare = 0
+	}
+	_, err := s.kept.Collect(ctx, roots, spare)
+	switch {
+	case err == nil:
+		s.swept, s.owed = true, false
+	case !s.owed:
+		return nil // nothing new needs the room
+	}
 	return err
 }
 

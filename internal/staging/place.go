@@ -28,45 +28,21 @@ const mostPlaced = 100
 
 // Place puts what a folder holds where the user wants it. Everything is made
 // ready in a hidden folder beside, and then takes its place at once, file by
-// file.
+// file. Whoever was killed meanwhile is asked again, and then goes on.
 func (s *Site) Place(ctx context.Context, p driver.Place) ([]driver.Placed, error) {
 	if p.Path != "" && !s.isOutgoing(p.Path) {
 		return nil, fmt.Errorf("%s: %w: it is not ours to move", p.Path, fs.ErrInvalid)
 	}
-	to := Absolute(p.To, s.Home)
-	info, err := os.Stat(to)
-	folder := strings.HasSuffix(p.To, "/") || err == nil && info.IsDir()
-	into := to
-	if !folder {
-		into = filepath.Dir(to)
-	}
-	if err := os.MkdirAll(into, 0o777); err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256([]byte(p.Path + "\x00" + p.Tree + "\x00" + to))
-	ready := filepath.Join(into, ".godwit-"+hex.EncodeToString(sum[:8]))
-	if err := os.Mkdir(ready, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
-	from, err := s.makeReady(ctx, p, ready)
-	if errors.Is(err, fs.ErrNotExist) && p.Path != "" {
-		return nil, os.RemoveAll(ready) // it was placed before
-	}
-	if err != nil {
-		if !errors.Is(err, context.Canceled) {
-			_ = os.RemoveAll(ready) // the first error tells more
-		}
-		return nil, err
-	}
-	list, err := place(from, into, to, folder)
-	if err != nil {
-		if p.Path != "" {
-			err = errors.Join(err, os.Rename(from, p.Path)) // what is left of it stays where it was
-		}
-		return nil, errors.Join(err, os.RemoveAll(ready))
-	}
-	if p.Tree != "" {
+	t := s.target(&p)
+	var list []put
+	var err error
+	if p.Path != "" {
+		list, err = s.placeFolder(ctx, p.Path, &t)
+	} else if list, err = s.placeTree(ctx, depot.ID(p.Tree), &t); err == nil {
 		s.keepPlaced(ctx, p.Tree, list)
+	}
+	if err != nil {
+		return nil, err
 	}
 	placed := make([]driver.Placed, 0, len(list))
 	for i := range list {
@@ -74,7 +50,150 @@ func (s *Site) Place(ctx context.Context, p driver.Place) ([]driver.Placed, erro
 			placed = append(placed, list[i].Placed)
 		}
 	}
-	return placed, os.RemoveAll(ready)
+	return placed, removeAll(t.ready)
+}
+
+// target is where something is placed.
+type target struct {
+	to     string // a folder, or the name that it gets
+	folder bool
+	into   string // the folder that it, or what it holds, comes into
+	ready  string // hidden, in that one
+}
+
+// target is where something is placed. What has a name gets it from one that was
+// cut off, if there is a folder of that one: then a folder by that name is the
+// beginning of it.
+func (s *Site) target(p *driver.Place) target {
+	t := target{to: Absolute(p.To, s.Home)}
+	sum := sha256.Sum256([]byte(p.Path + "\x00" + p.Tree + "\x00" + t.to))
+	hidden := ".godwit-" + hex.EncodeToString(sum[:8])
+	t.into = filepath.Dir(t.to)
+	t.ready = filepath.Join(t.into, hidden)
+	if t.folder = strings.HasSuffix(p.To, "/"); !t.folder {
+		info, err := os.Stat(t.to)
+		begun, _ := there(t.ready) // else it cannot be made either
+		t.folder = err == nil && info.IsDir() && !begun
+	}
+	if t.folder {
+		t.into, t.ready = t.to, filepath.Join(t.to, hidden)
+	}
+	return t
+}
+
+// there says whether anything is at a path.
+func there(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// prepare makes the hidden folder.
+func (t *target) prepare() error {
+	if err := os.MkdirAll(t.into, 0o777); err != nil {
+		return err
+	}
+	if err := os.Mkdir(t.ready, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// placeFolder places what a folder of ours holds.
+func (s *Site) placeFolder(ctx context.Context, path string, t *target) ([]put, error) {
+	from := filepath.Join(t.ready, filepath.Base(path))
+	if left, err := there(path); err != nil {
+		return nil, err
+	} else if !left {
+		// One that was cut off moved it, or all of it is placed, or there was none.
+		if moved, err := there(from); err != nil || !moved {
+			return nil, err
+		}
+		return t.placeMoved(from, path)
+	}
+	if err := t.prepare(); err != nil {
+		return nil, err
+	}
+	// What can be moved is never in both places.
+	copied, err := there(from)
+	if err == nil && !copied {
+		err = os.Rename(path, from)
+	}
+	switch {
+	case copied, errors.Is(err, syscall.EXDEV):
+		return s.placeCopy(ctx, path, t)
+	case err != nil:
+		_ = os.Remove(t.ready) // if there is nothing in it
+		return nil, err
+	}
+	return t.placeMoved(from, path)
+}
+
+// placeMoved places what was moved to from, where it is the only one. If it cannot
+// be, what is left of it is moved back.
+func (t *target) placeMoved(from, path string) ([]put, error) {
+	list, err := t.place(from)
+	if err == nil {
+		return list, nil
+	}
+	if back := os.Rename(from, path); back != nil {
+		return nil, errors.Join(err, fmt.Errorf("what is left of it stays in %s: %w", from, back))
+	}
+	return nil, errors.Join(err, removeAll(t.ready))
+}
+
+// placeCopy places a copy of what a folder holds that lies on another file
+// system. The folder goes when all of the copy is in its place: until then only
+// the folder is sure to be whole.
+func (s *Site) placeCopy(ctx context.Context, path string, t *target) ([]put, error) {
+	kept, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	s.inUse.RLock()
+	tree, _, stats, err := depot.Push(ctx, filepath.Dir(path), kept, depot.PushOptions{Exclude: alone(path)})
+	s.inUse.RUnlock()
+	if err == nil {
+		err = s.note(ctx, brought{string(tree), stats.Bytes})
+	}
+	if err != nil {
+		_ = os.Remove(t.ready) // if there is nothing in it
+		return nil, err
+	}
+	list, err := s.placeTree(ctx, tree, t)
+	if err != nil {
+		return nil, err
+	}
+	// At once, so that nobody takes what is left of it for all of it.
+	gone := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".placed")
+	if err := os.Rename(path, gone); err != nil {
+		return nil, err
+	}
+	_ = removeAll(gone) // else it goes with the folder that it is in
+	return list, nil
+}
+
+// placeTree places what the one folder of a tree holds. The tree stays, whatever
+// happens.
+func (s *Site) placeTree(ctx context.Context, tree depot.ID, t *target) ([]put, error) {
+	if err := t.prepare(); err != nil {
+		return nil, err
+	}
+	from, err := s.fetch(ctx, tree, t.ready)
+	if errors.Is(err, context.Canceled) {
+		return nil, err // it goes on from there
+	}
+	var list []put
+	if err == nil {
+		list, err = t.place(from)
+	}
+	if err != nil {
+		_ = removeAll(t.ready) // the first error tells more
+		return nil, err
+	}
+	return list, nil
 }
 
 // isOutgoing says whether a path is one that agents set aside.
@@ -83,26 +202,11 @@ func (s *Site) isOutgoing(path string) bool {
 	return err == nil && filepath.IsLocal(rel) && rel != "."
 }
 
-// makeReady has the content in the folder ready, below a folder whose path it
-// returns.
-func (s *Site) makeReady(ctx context.Context, p driver.Place, ready string) (string, error) {
-	tree := depot.ID(p.Tree)
+// fetch makes a folder hold a tree, and returns the path of the one folder in it.
+func (s *Site) fetch(ctx context.Context, tree depot.ID, ready string) (string, error) {
 	kept, err := s.open()
 	if err != nil {
 		return "", err
-	}
-	if p.Path != "" {
-		from := filepath.Join(ready, filepath.Base(p.Path))
-		if _, err := os.Lstat(from); err == nil {
-			return from, nil // moved there by one that was cut off
-		}
-		err := os.Rename(p.Path, from)
-		if !errors.Is(err, syscall.EXDEV) {
-			return from, err
-		}
-		if tree, _, _, err = depot.Push(ctx, filepath.Dir(p.Path), kept, depot.PushOptions{Exclude: alone(p.Path)}); err != nil {
-			return "", err
-		}
 	}
 	t, err := depot.Fetch(ctx, kept, tree, ready)
 	if errors.Is(err, depot.ErrMissing) && s.Depot != nil {
@@ -114,10 +218,7 @@ func (s *Site) makeReady(ctx context.Context, p driver.Place, ready string) (str
 	if len(t.Entries) == 0 || !t.Entries[0].Mode.IsDir() {
 		return "", fmt.Errorf("%w: it is no folder", fs.ErrInvalid)
 	}
-	if p.Path != "" {
-		err = os.RemoveAll(p.Path)
-	}
-	return filepath.Join(ready, t.Entries[0].Path), err
+	return filepath.Join(ready, t.Entries[0].Path), nil
 }
 
 // put is something that was placed, and what it was called.
@@ -128,18 +229,18 @@ type put struct {
 
 // place moves what a folder holds, file by file. It says what of it is at the
 // top.
-func place(from, into, to string, folder bool) (list []put, err error) {
+func (t *target) place(from string) (list []put, err error) {
 	tops, err := os.ReadDir(from)
 	if err != nil {
 		return nil, err
 	}
-	if !folder && len(tops) != 1 {
-		return nil, fmt.Errorf("%s: %w: %d files cannot have one name; a folder ends in a slash", to, fs.ErrInvalid, len(tops))
+	if !t.folder && len(tops) > 1 {
+		return nil, fmt.Errorf("%s: %w: %d files cannot have one name; a folder ends in a slash", t.to, fs.ErrInvalid, len(tops))
 	}
 	for _, d := range tops {
-		at := filepath.Join(into, d.Name())
-		if !folder {
-			at = to
+		at := t.to
+		if t.folder {
+			at = filepath.Join(t.into, d.Name())
 		}
 		if err := moveAll(filepath.Join(from, d.Name()), at); err != nil {
 			return list, err
@@ -148,7 +249,7 @@ func place(from, into, to string, folder bool) (list []put, err error) {
 			list = append(list, put{driver.Placed{File: driver.File{Path: at}}, d.Name()})
 		}
 	}
-	return list, syncFile(into)
+	return list, syncFile(t.into)
 }
 
 // moveAll moves a file, a link or a folder, into a folder that may be there.
@@ -171,7 +272,8 @@ func moveAll(from, to string) error {
 	if at, err := os.Stat(to); err != nil || !at.IsDir() {
 		return errors.Join(err, fmt.Errorf("%s: %w: it is in the way of a folder", to, fs.ErrInvalid))
 	}
-	if err := os.Chmod(from, 0o700); err != nil { // else it could not be emptied
+	// Else it could not be emptied. What else may be done stays, for one that goes on.
+	if err := os.Chmod(from, info.Mode().Perm()|0o700); err != nil {
 		return err
 	}
 	list, err := os.ReadDir(from)
@@ -232,8 +334,29 @@ func below(all *depot.Tree, path, name string) (*depot.Tree, int64) {
 
 // Drop removes what agents set aside.
 func (s *Site) Drop(_ context.Context, path string) error {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.Outgoing(), path)
+	}
 	if !s.isOutgoing(path) {
 		return fmt.Errorf("%s: %w: it is not ours to remove", path, fs.ErrInvalid)
 	}
+	return removeAll(path)
+}
+
+// removeAll removes a folder, with those in it that nothing may be removed from.
+func removeAll(path string) error {
+	if left, err := there(path); err != nil || !left {
+		return err
+	}
+	err := os.RemoveAll(path)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(name, 0o700) // whether it helped is seen below
+		}
+		return nil
+	})
 	return os.RemoveAll(path)
 }

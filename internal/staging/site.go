@@ -15,7 +15,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver"
 )
@@ -33,9 +35,13 @@ type Site struct {
 	Depot Depot
 	Limit int64 // of bytes that were brought and are kept; 0: 16 GiB
 
-	mu    sync.Mutex // of kept, and of the list of what it holds
+	mu    sync.Mutex // of kept, of the list of what it holds, and of the two below
 	kept  *depot.Store
-	inUse sync.RWMutex // by those who bring something
+	swept bool          // what is not in the list, and is old, was removed
+	owed  bool          // what was dropped from the list was not
+	spare time.Duration // how old; 0: as it says there
+	inUse sync.RWMutex  // by those who bring something
+	old   sync.Once     // what is remembered of files that nobody moves any more goes
 }
 
 var _ driver.Placer = (*Site)(nil)
@@ -104,10 +110,11 @@ func (s *Site) Push(ctx context.Context, path string) (driver.Moved, error) {
 	if err != nil {
 		return driver.Moved{}, err
 	}
-	sum := sha256.Sum256([]byte(real))
-	cache := filepath.Join(s.Dir, "pushed", hex.EncodeToString(sum[:8])+".json")
-	if err := os.MkdirAll(filepath.Dir(cache), 0o700); err != nil {
-		return driver.Moved{}, err
+	cache := ""
+	if !s.isOutgoing(path) { // that is moved once
+		sum := sha256.Sum256([]byte(real))
+		cache = filepath.Join(s.Dir, "pushed", hex.EncodeToString(sum[:8])+".json")
+		s.old.Do(func() { forgetOld(filepath.Dir(cache), clock.Real()) })
 	}
 	id, tree, stats, err := depot.Push(ctx, filepath.Dir(real), s.Depot, depot.PushOptions{Exclude: alone(real), Cache: cache})
 	if err != nil {
@@ -117,6 +124,21 @@ func (s *Site) Push(ctx context.Context, path string) (driver.Moved, error) {
 		return driver.Moved{}, &fs.PathError{Op: "stat", Path: real, Err: fs.ErrNotExist} // it went meanwhile
 	}
 	return driver.Moved{Tree: string(id), Bytes: stats.Bytes, Sent: stats.Moved}, nil
+}
+
+// keepPushed is how long it is remembered what a file held that nobody moves any
+// more. It only saves time.
+const keepPushed = 30 * 24 * time.Hour
+
+// forgetOld removes what has not been used for long, and what was written only in
+// part. What cannot be removed is next time.
+func forgetOld(dir string, now clock.Clock) {
+	list, _ := os.ReadDir(dir) // there may be none
+	for _, d := range list {
+		if info, err := d.Info(); err == nil && now.Since(info.ModTime()) > keepPushed {
+			_ = os.Remove(filepath.Join(dir, d.Name()))
+		}
+	}
 }
 
 // Pattern is a pattern, as in a .gitignore, for this one name.

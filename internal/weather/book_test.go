@@ -156,7 +156,8 @@ func TestAFileStandsInForWhatMayNotBeMeasured(t *testing.T) {
 	}{
 		{write(t, "p.yaml", platform), "uh1", "utk1", 45, 20.2},
 		{write(t, "p.yaml", platform), "uh", "utk", 45, 20},
-		{write(t, "g.json", `{"hosts":["a","b"],"routers":["r"],"links":[{"a":"a","b":"r","mbps":10,"ms":1},{"a":"r","b":"b","mbps":5}]}`), "a", "b", 5, 0},
+		{write(t, "g.json", `{"hosts":["a","b"],"routers":["r"],"links":[{"a":"a","b":"r","mbps":10,"ms":1},{"a":"r","b":"b","mbps":5,"ms":0.5}]}`), "a", "b", 5, 1.5},
+		{"../../examples/networks/two-sites.json", "leeds1", "york2", 45, 4.2},
 		{write(t, "m.csv", "a,b\n0,7\n7,0\n"), "b", "a", 7, 0},
 		{write(t, "m.csv", "a,b\n0,7\n7,0\n"), "b", "c", 0, 0},
 	} {
@@ -179,6 +180,49 @@ func TestAFileStandsInForWhatMayNotBeMeasured(t *testing.T) {
 		if !errors.As(err, &e) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", bad, err)
 		}
+	}
+}
+
+func TestWhatWasMeasuredLongAgoCountsLessThanADescription(t *testing.T) {
+	b := sites()
+	if err := b.Describe(write(t, "m.csv", "a1,a2,z1,z2\n0,7,8,9\n7,0,8,9\n8,8,0,9\n9,9,9,0\n")); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 { // a way that is measured every three hours
+		b.Add(bandwidth("a2", "z2"), at(float64(180*(i-9))), 70)
+	}
+	for _, c := range []struct {
+		from, to string
+		minutes  float64
+		mbps     float64
+	}{
+		{"a1", "a2", 10, 100}, {"a1", "a2", 24, 100}, {"a1", "a2", 25, 7}, {"a2", "a1", 20000, 7},
+		{"a1", "z1", 10, 40}, {"a1", "z1", 25, 8}, {"a1", "z2", 10, 40}, {"a1", "z2", 25, 9},
+		{"a2", "z2", 25, 70}, {"a2", "z2", 700, 70}, {"a2", "z2", 725, 9},
+		{"a1", "a3", 20000, 60}, // there is nothing else
+	} {
+		w, ok := b.Between(c.from, c.to, at(c.minutes), 0)
+		if !ok || math.Abs(w.Mbps.Median()/c.mbps-1) > 0.05 {
+			t.Errorf("%s to %s after %v minutes: %v, want %v", c.from, c.to, c.minutes, w.Mbps.Median(), c.mbps)
+		}
+	}
+	fresh, _ := b.Between("a1", "a3", at(10), 0)
+	old, _ := b.Between("a1", "a3", at(25), 0)
+	if fresh.Mbps.Quantile(0.9) >= old.Mbps.Quantile(0.9) {
+		t.Error("what was measured long ago is as certain as what was of late")
+	}
+	if g := b.Graph([]string{"a1", "a2"}, at(25), 0); g.CPU != nil {
+		t.Errorf("the share of a processor of 16 minutes ago counts: %v", g.CPU)
+	}
+}
+
+func TestADescriptionNamesHostsAndNotTheirFrontEnds(t *testing.T) {
+	b := NewBook()
+	if err := b.Describe(write(t, "p.yaml", "clusters:\n  - {name: uh, hosts: 2}\n  - {name: utk, hosts: 1}\nlinks:\n  - {a: uh, b: utk, mbps: 45, ms: 20}\n")); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(b.Hosts(), " "); got != "uh1 uh2 utk1" {
+		t.Errorf("its hosts are %s", got)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 // static is a network that a file describes.
 type static struct {
 	number map[string]int // of hosts, and of clusters where the file has them
+	hosts  []string       // without the clusters
 	mbps   func(i, j int) float64
 	ms     func(i, j int) float64
 }
@@ -74,19 +75,14 @@ func fromGraph(path string, n *nodesel.Network) (*static, error) {
 	if len(n.Hosts) > mostStatic {
 		return nil, tooMany(path, len(n.Hosts))
 	}
-	pairs, err := n.Bandwidths()
+	pairs, ms, err := n.Latencies()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s := &static{number: map[string]int{}, mbps: pairs.Pair}
+	s := &static{number: map[string]int{}, mbps: pairs.Pair, ms: ms, hosts: slices.Clone(n.Hosts)}
 	for i, h := range n.Hosts {
 		s.number[h] = i
 	}
-	late := map[[2]int]float64{}
-	for _, l := range n.Links {
-		late[[2]int{l.A, l.B}], late[[2]int{l.B, l.A}] = l.Ms, l.Ms
-	}
-	s.ms = func(i, j int) float64 { return late[[2]int{i, j}] }
 	return s, nil
 }
 
@@ -98,6 +94,7 @@ func fromPlatform(path string, p *platform.Platform) (*static, error) {
 		places = append(places, platform.FrontEndOf(c))
 		for h := range p.Clusters[c].Hosts {
 			s.number[p.Clusters[c].Hosts[h].Name] = len(places)
+			s.hosts = append(s.hosts, p.Clusters[c].Hosts[h].Name)
 			places = append(places, platform.Place{Cluster: c, Host: h})
 		}
 	}
@@ -121,6 +118,10 @@ func tooMany(path string, n int) error {
 	return &badinput.Error{File: path, Field: "hosts", Value: fmt.Sprint(n), Want: fmt.Sprintf("at most %d", mostStatic)}
 }
 
+// described is how far what is described, or was measured long ago, is from what is
+// had, as the deviation of a logarithm.
+const described = 0.3
+
 // between is what the file says of two hosts.
 func (s *static) between(from, to string) (Way, bool) {
 	if s == nil {
@@ -135,21 +136,15 @@ func (s *static) between(from, to string) (Way, bool) {
 	if mbps <= 0 {
 		return Way{}, false
 	}
-	const described = 0.3 // how far what is described is from what is had, as the deviation of a logarithm
 	return Way{Mbps: predict.LogNormal(mbps, described), Ms: s.ms(i, j), Of: [2]string{from, to}}, true
 }
 
-// Hosts are the hosts that the description names.
+// Hosts are the hosts that the description names, by name.
 func (b *Book) Hosts() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.static == nil {
 		return nil
 	}
-	list := make([]string, 0, len(b.static.number))
-	for h := range b.static.number {
-		list = append(list, h)
-	}
-	slices.Sort(list)
-	return list
+	return slices.Sorted(slices.Values(b.static.hosts))
 }

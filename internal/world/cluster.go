@@ -201,6 +201,9 @@ func (c *Cluster) Choose(n int, dst core.ProcSet) core.ProcSet {
 // Hosts is how many hosts it has.
 func (c *Cluster) Hosts() int { return len(c.spec.Hosts) }
 
+// HostProcs is how many processors a host has.
+func (c *Cluster) HostProcs(host int) int { return c.spec.Hosts[host].Procs }
+
 // Network is how well its hosts are connected, as last felt; nil: nobody knows.
 // It must not be changed.
 func (c *Cluster) Network() *core.Network { return c.net }

@@ -93,7 +93,7 @@ func (r *restorer) fillClusters() error {
 			return bad("cluster %s has sets of another size", s.Name)
 		}
 		c.share, c.wait, c.reclaimFor = s.Share, s.Wait, s.ReclaimFor
-		if net := (&core.Network{Mbps: s.Net}); s.Net != nil && net.Of(len(s.Hosts)) {
+		if net := (&core.Network{Mbps: s.Net, Free: s.Free}); s.Net != nil && net.Of(len(s.Hosts)) {
 			c.net = net
 		}
 		copy(c.others, s.Others)

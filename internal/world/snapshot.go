@@ -55,6 +55,7 @@ type clusterShot struct {
 
 	Share      float64
 	Net        []float64 // between its hosts; nil: nothing is known
+	Free       []float64 // of a processor on each of them; nil: all of it
 	Wait       int
 	Others     []uint64
 	Down       []uint64
@@ -203,7 +204,7 @@ func (c *Cluster) shot() clusterShot {
 		s.Hosts = append(s.Hosts, h.Procs)
 	}
 	if c.net != nil {
-		s.Net = c.net.Mbps
+		s.Net, s.Free = c.net.Mbps, c.net.Free
 	}
 	return s
 }

@@ -50,6 +50,7 @@ type Attempt struct {
 	Deadline core.Time     `json:"deadline,omitempty"` // by the broker's clock
 	Now      core.Time     `json:"now"`                // by the broker's clock, when this was written
 	Need     []float64     `json:"need,omitempty"`     // quantiles (see predict.Levels) of the CPU seconds the whole job needs on the reference host; nil: unknown
+	Pace     Pace          `json:"pace,omitzero"`      // at which it needs that
 	Bytes    []float64     `json:"bytes,omitempty"`    // quantiles of the bytes the whole job reads and writes; nil: unknown
 	Duty     float64       `json:"duty,omitempty"`     // part of its processors that the program takes when it has them for itself; 0: unknown
 	Used     float64       `json:"used,omitempty"`     // CPU seconds (reference) earlier attempts put in that were not lost
@@ -67,6 +68,13 @@ type Attempt struct {
 	// Outgoing is the folder into which results are put that are to be left at
 	// clusters, set like Brought if the broker says OnTheWay; "": they come home.
 	Outgoing string `json:"outgoing,omitempty"`
+}
+
+// Pace is that of a program, see package history: how slow processors are while it
+// runs, usually, and how much of that it feels.
+type Pace struct {
+	Usual float64 `json:"usual"`
+	Power float64 `json:"power"`
 }
 
 // OnTheWay stands for what is not known where an attempt comes from.
@@ -101,7 +109,7 @@ type Saved struct {
 	Out    int64         `json:"out"`             // bytes of stdout and stderr written until then
 	Err    int64         `json:"err"`
 	Used   float64       `json:"used"`           // CPU seconds (reference) put in until then
-	Done   float64       `json:"done,omitempty"` // progress reported until then
+	Slow   float64       `json:"slow,omitempty"` // Vitals.Slowness until then
 	IO     int64         `json:"io,omitempty"`   // bytes the job read and wrote until then
 	Bytes  int64         `json:"bytes"`          // of image and work folder
 	Moved  int64         `json:"moved"`          // that had to be sent
@@ -118,7 +126,7 @@ type Kind string
 // What an agent tells the broker.
 const (
 	Hello      Kind = "hello"     // first on every connection: Job, Epoch, Mark; answered by Ack with the last number the broker has of this attempt
-	Running    Kind = "running"   // the program runs: Method, Hosts, Why; Saved: the checkpoint it continues, nil if it began from the beginning; State.Wall: seconds until it ran
+	Running    Kind = "running"   // the program runs: Method, Hosts, Why, Carried; Saved: the checkpoint it continues, nil if it began from the beginning; State.Wall: seconds until it ran
 	Status     Kind = "status"    // only while somebody watches; not numbered
 	Output     Kind = "output"    // Stream, Offset, Data: the stream is Offset + len(Data) long now, whatever it was before; Data may be empty
 	Ask        Kind = "ask"       // the deadline is in danger: State
@@ -126,7 +134,7 @@ const (
 	NotSaved   Kind = "not-saved" // a save that was ordered or due failed: Why
 	Left       Kind = "left"      // stopped as ordered, or saved itself and left; State; Saved if it was saved now, else it goes on from the last checkpoint there is, or from the beginning
 	StaysOn    Kind = "stays-on"  // could not be stopped as ordered and runs on: Why
-	Ended      Kind = "ended"     // Code, Why, State; Result if the work folder changed
+	Ended      Kind = "ended"     // Code, Why, State; Result and Carried if the work folder changed
 	Lost       Kind = "lost"      // the attempt was lost through no fault of the program: Why, State
 	Note       Kind = "note"      // for explain: Entry
 )
@@ -163,7 +171,17 @@ type Message struct {
 	// Outgoing is a folder beside the agent with results that are to be left at
 	// clusters: a folder for each of Spec.Leave, by its number. "": there are none.
 	Outgoing string `json:"outgoing,omitempty"`
-	Entry    *Entry `json:"entry,omitempty"`
+	// Carried is what came from the broker before it was Running, or went there when
+	// it had Ended.
+	Carried Carried `json:"carried,omitzero"`
+	Entry   *Entry  `json:"entry,omitempty"`
+}
+
+// Carried is how much went over the way between a cluster and the broker, and how long
+// that took; 0 if it was interrupted, so that it tells nothing of the network.
+type Carried struct {
+	Bytes int64         `json:"bytes"`
+	Took  time.Duration `json:"took"`
 }
 
 // Vitals is how a job is doing.
@@ -187,6 +205,9 @@ type Vitals struct {
 	// far as this attempt could measure or estimate it; 0: it could not. For the
 	// next attempt of the same program, see Attempt.
 	SandboxCost float64 `json:"sandbox_cost,omitempty"`
+	// Slowness is how many times longer than on the reference host the same takes on
+	// the processors it runs on, in the mean over the job; 0: not known.
+	Slowness float64 `json:"slowness,omitempty"`
 }
 
 // Order is one frame from broker to agent.

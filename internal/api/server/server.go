@@ -92,7 +92,7 @@ func (s *server) routes() map[string]http.HandlerFunc {
 func (s *server) depot(w http.ResponseWriter, r *http.Request) {
 	chunks, err := s.Broker.Depot(r.Context())
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusForbidden)
+		http.Error(w, err.Error(), http.StatusInternalServerError) // as a full disk: who brings something is to try again
 		return
 	}
 	depot.Handler(chunks).ServeHTTP(w, r)

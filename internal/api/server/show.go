@@ -69,6 +69,9 @@ func (s *server) vitals(j *api.Job, v *broker.View) {
 	j.WallS += x.Wall
 	j.Memory = x.Memory
 	j.Share = &x.Share
+	if x.Slowness > 0 {
+		j.Slowness = &x.Slowness
+	}
 	if x.Done >= 0 {
 		j.Progress = &x.Done
 	}

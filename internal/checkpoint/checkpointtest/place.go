@@ -192,10 +192,11 @@ func (pl *place) prints(lines int) {
 	pl.waitFor(fmt.Sprintf("%d lines", lines), func() bool { return pl.lines() >= lines })
 }
 
-// more waits until it has printed so many more.
+// more waits until a program of so many steps as are usual has printed so many
+// more lines, or all but the last, for which it waits to be let go.
 func (pl *place) more(lines int) {
 	pl.t.Helper()
-	pl.prints(pl.lines() + lines)
+	pl.prints(min(pl.lines()+lines, steps-1))
 }
 
 func tail(text []byte) []byte { return text[max(0, len(text)-100):] }

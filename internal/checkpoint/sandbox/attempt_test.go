@@ -34,6 +34,8 @@ type attempt struct {
 	mu     sync.Mutex
 	grew   chan struct{}
 	output bytes.Buffer
+	enough int        // so many bytes are read, and no more; 0: all
+	more   *sync.Cond // enough may have changed
 	eof    chan struct{}
 }
 
@@ -58,13 +60,21 @@ func program(t testing.TB, work string, argv ...string) *checkpoint.Program {
 // try is begin for a program that may not start.
 func try(t testing.TB, p *checkpoint.Program, image string) (*attempt, error) {
 	t.Helper()
+	return tryReading(t, p, image, 0)
+}
+
+// tryReading is try where only so much is read of what the program writes, until
+// readAll: one that writes more waits.
+func tryReading(t testing.TB, p *checkpoint.Program, image string, enough int) (*attempt, error) {
+	t.Helper()
 	programs(t) // says what to do where the sandbox is missing
 	in, out, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Stdout, p.Stderr = out, out
-	a := &attempt{t: t, p: p, pipe: in, grew: make(chan struct{}), eof: make(chan struct{})}
+	a := &attempt{t: t, p: p, pipe: in, grew: make(chan struct{}), eof: make(chan struct{}), enough: enough}
+	a.more = sync.NewCond(&a.mu)
 	go a.collect()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
@@ -87,6 +97,11 @@ func (a *attempt) collect() {
 	defer a.pipe.Close()
 	buf := make([]byte, 1<<16)
 	for {
+		a.mu.Lock()
+		for a.enough > 0 && a.output.Len() >= a.enough {
+			a.more.Wait()
+		}
+		a.mu.Unlock()
 		n, err := a.pipe.Read(buf)
 		a.mu.Lock()
 		a.output.Write(buf[:n])
@@ -97,6 +112,14 @@ func (a *attempt) collect() {
 			return
 		}
 	}
+}
+
+// readAll reads whatever is written from now on.
+func (a *attempt) readAll() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.enough = 0
+	a.more.Signal()
 }
 
 // text is what was written so far.
@@ -243,6 +266,15 @@ func folder(t testing.TB) string {
 		copyTree(t, filepath.Join(programs(t), name), filepath.Join(dir, "bin", name))
 	}
 	return dir
+}
+
+// letEnd lets the programs in a work folder take their last step. Until then they
+// run, however long what is done to them takes.
+func letEnd(t testing.TB, dir string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // copyTree copies a folder as a move between hosts would.

@@ -89,6 +89,7 @@ func TestASandboxThatDiesIsLostAndLeavesNothing(t *testing.T) {
 			a := begin(t, t.TempDir(), "", "sh", "-c", "(sleep 1000; :) & while :; do echo; sleep .01; done")
 			a.awaitLines(3)
 			family := descendants(a.run.Root())
+			began := starts(family)
 			if len(family) < 4 {
 				t.Fatalf("the sandbox is %v", family)
 			}
@@ -104,12 +105,22 @@ func TestASandboxThatDiesIsLostAndLeavesNothing(t *testing.T) {
 				t.Errorf("it ended with %+v, want lost and why", res)
 			}
 			t.Log(res.Why)
-			for _, pid := range family {
-				if alive(pid) {
-					t.Errorf("process %d still lives", pid)
-				}
-			}
+			wantGone(t, began)
 		})
+	}
+}
+
+// wantGone waits: a process that began just before the end may take a moment longer
+// to die. Another one may get its number then.
+func wantGone(t *testing.T, began map[int]string) {
+	t.Helper()
+	for pid, start := range began {
+		for end := time.Now().Add(limit); start != "" && started(pid) == start; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Errorf("process %d still lives", pid)
+				break
+			}
+		}
 	}
 }
 
@@ -119,7 +130,10 @@ func TestAProgramThatIsDyingIsNotSaved(t *testing.T) {
 	a := begin(t, t.TempDir(), "", "sh", "-c", "while :; do echo; sleep .01; done")
 	a.awaitLines(3)
 	err := a.run.Save(t.Context(), t.TempDir(), false, func() error {
-		err := syscall.Kill(find(t, a.p.Mark, "runsc-gofer"), syscall.SIGKILL)
+		gofer := find(t, a.p.Mark, "runsc-gofer")
+		began := starts([]int{gofer})
+		err := syscall.Kill(gofer, syscall.SIGKILL)
+		wantGone(t, began)
 		time.Sleep(200 * time.Millisecond) // gVisor notices
 		return err
 	})
@@ -139,7 +153,7 @@ func TestKillLeavesNothing(t *testing.T) {
 		t.Run(c, func(t *testing.T) {
 			a := begin(t, t.TempDir(), "", "sh", "-c", stubborn)
 			a.awaitLines(5)
-			family := descendants(a.run.Root())
+			family := starts(descendants(a.run.Root()))
 			if c == "standing still" {
 				err := a.run.Save(t.Context(), t.TempDir(), false, func() error {
 					a.run.Kill()
@@ -155,11 +169,7 @@ func TestKillLeavesNothing(t *testing.T) {
 			if res.Code != 137 || res.Signal != 9 || res.Lost || res.Saved {
 				t.Errorf("it ended with %+v, want code 137", res)
 			}
-			for _, pid := range family {
-				if alive(pid) {
-					t.Errorf("process %d still lives", pid)
-				}
-			}
+			wantGone(t, family)
 		})
 	}
 }
@@ -244,12 +254,25 @@ func remove(t testing.TB, dir string) {
 	}
 }
 
-// alive says whether a process exists and has not just ended.
-func alive(pid int) bool {
+// started is when a process began, which tells it from another of its number; ""
+// if it has ended.
+func started(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return false
+		return ""
 	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if f[0] == "Z" || f[0] == "X" {
+		return ""
+	}
+	return f[19]
+}
+
+// starts are the times at which processes began.
+func starts(pids []int) map[int]string {
+	began := map[int]string{}
+	for _, pid := range pids {
+		began[pid] = started(pid)
+	}
+	return began
 }

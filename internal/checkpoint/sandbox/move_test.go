@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/checkpoint"
@@ -13,20 +14,21 @@ import (
 var moved = []struct {
 	name  string
 	argv  []string
-	steps int // lines before its end is near
+	steps int // it is moved after fewer lines than that
 	code  int
 }{
-	{"AProgramInCWithALargeHeap", []string{"./heap", "64", "60"}, 55, 7},
-	{"AStaticallyLinkedProgram", []string{"./heap-static", "8", "60"}, 55, 7},
-	{"AMultiThreadedGoProgram", []string{"./threads", "60"}, 55, 5},
-	{"APythonProgram", []string{"python3", "stats.py", "60"}, 55, 9},
-	{"AShellPipelineWithChildren", []string{"./pipeline.sh", "40"}, 36, 3},
+	{"AProgramInCWithALargeHeap", []string{"./heap", "64", "100"}, 55, 7},
+	{"AStaticallyLinkedProgram", []string{"./heap-static", "8", "100"}, 55, 7},
+	{"AMultiThreadedGoProgram", []string{"./threads", "100"}, 55, 5},
+	{"APythonProgram", []string{"python3", "stats.py", "100"}, 55, 9},
+	{"AShellPipelineWithChildren", []string{"./pipeline.sh", "70"}, 36, 3},
 }
 
 func TestProgramsMovedTwiceEndAsIfNothingHadHappened(t *testing.T) {
 	for _, c := range moved {
 		t.Run(c.name, func(t *testing.T) {
 			quiet := folder(t)
+			letEnd(t, quiet)
 			wantOut, want := begin(t, quiet, "", c.argv...).end()
 			if want.Code != c.code || want.Lost || want.Saved {
 				t.Fatalf("undisturbed it ended with %+v, want code %d:\n%s", want, c.code, wantOut)
@@ -45,13 +47,14 @@ func TestProgramsMovedTwiceEndAsIfNothingHadHappened(t *testing.T) {
 			}
 
 			a, work = goOn(t, a, work, image)
-			a.awaitLines(second - first)
+			a.awaitLines(second - strings.Count(out, "\n"))
 			image = a.save(true, nil)
 			more, res := a.end()
 			if !res.Saved {
 				t.Fatalf("after the second save: %+v", res)
 			}
 
+			letEnd(t, work)
 			a, work = goOn(t, a, work, image)
 			last, res := a.end()
 			if res.Code != want.Code || res.Signal != 0 || res.Lost || res.Saved {

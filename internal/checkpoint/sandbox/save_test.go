@@ -19,6 +19,7 @@ import (
 
 func TestAProgramThatRunsOnCanBeContinuedFromEachOfItsImages(t *testing.T) {
 	quiet := folder(t)
+	letEnd(t, quiet)
 	wantOut, want := begin(t, quiet, "", "python3", "stats.py", "50").end()
 	wantFiles := contents(t, quiet)
 
@@ -39,11 +40,13 @@ func TestAProgramThatRunsOnCanBeContinuedFromEachOfItsImages(t *testing.T) {
 		})
 		shots = append(shots, s)
 	}
+	letEnd(t, work)
 	out, res := a.end()
 	if out != wantOut || res.Code != want.Code || res.Saved || contents(t, work) != wantFiles {
 		t.Errorf("it ran on and ended with %+v, want %+v:\n%s", res, want, out)
 	}
 	for i, s := range shots {
+		letEnd(t, s.work)
 		a := begin(t, s.work, s.image, "python3", "stats.py", "50")
 		more, res := a.end()
 		if out[:s.written]+more != wantOut || res.Code != want.Code || contents(t, s.work) != wantFiles {
@@ -56,6 +59,7 @@ func TestAProgramThatRunsOnCanBeContinuedFromEachOfItsImages(t *testing.T) {
 // save in the middle of it.
 func TestLargeWritesSurviveMoves(t *testing.T) {
 	const size, writes, moves = 3 << 20, 60, 5
+	const before = size * writes / moves / 2 // a move, so that it has not written all by then
 	writer := fmt.Sprintf(`python3 -c '
 import os, sys
 for i in range(%d):
@@ -64,15 +68,20 @@ for i in range(%d):
 	for name, line := range map[string]string{"ToUs": "exec " + writer, "ToAnotherProcess": writer + " | cat"} {
 		t.Run(name, func(t *testing.T) {
 			work := t.TempDir()
-			a := begin(t, work, "", "sh", "-c", line)
+			image := ""
 			var out strings.Builder
 			for i := range moves {
-				a.awaitBytes(size*writes/moves/2 + i)
-				image := a.save(true, nil)
+				a, err := tryReading(t, program(t, work, "sh", "-c", line), image, before+i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a.awaitBytes(before + i)
+				image = a.save(true, nil)
+				a.readAll()
 				text, _ := a.end()
 				out.WriteString(text)
-				a = begin(t, work, image, "sh", "-c", line)
 			}
+			a := begin(t, work, image, "sh", "-c", line)
 			text, res := a.end()
 			out.WriteString(text)
 			got := out.String()
@@ -167,8 +176,9 @@ func TestAFullDiskCostsTheImageNotTheProgram(t *testing.T) {
 	}
 	work := folder(t)
 	quiet := folder(t)
-	wantOut, _ := begin(t, quiet, "", "./heap", "64", "40").end()
-	a := begin(t, work, "", "./heap", "64", "40")
+	letEnd(t, quiet)
+	wantOut, _ := begin(t, quiet, "", "./heap", "64", "150").end()
+	a := begin(t, work, "", "./heap", "64", "150")
 	a.awaitLines(3)
 	for i, stop := range []bool{false, true} {
 		dir := filepath.Join(full, "image")
@@ -188,6 +198,7 @@ func TestAFullDiskCostsTheImageNotTheProgram(t *testing.T) {
 	}
 	image := a.save(true, nil)
 	first, _ := a.end()
+	letEnd(t, work)
 	a, _ = goOn(t, a, work, image)
 	out, res := a.end()
 	if first+out != wantOut || res.Code != 7 {

@@ -41,6 +41,7 @@ func TestAProgramFindsItsFolderAndIsItself(t *testing.T) {
 
 func TestTheProgramMayBeNamedInAnyWay(t *testing.T) {
 	work := folder(t)
+	letEnd(t, work)
 	for _, name := range []string{"./pipeline.sh", "bin/pipeline.sh", filepath.Join(work, "pipeline.sh"), filepath.Join(work, "bin", "pipeline.sh")} {
 		if out, res := begin(t, work, "", name, "1").end(); res.Code != 3 || !strings.HasPrefix(out, "step 0") {
 			t.Errorf("%s: %+v %q", name, res, out)
@@ -187,10 +188,11 @@ func TestWhatOnlyAFurtherGroupMayReadCanBeRead(t *testing.T) {
 }
 
 func TestTheTimeOfAllProcessesIsCounted(t *testing.T) {
-	a := begin(t, folder(t), "", "sh", "-c", "./cost compute 400 & ./cost compute 400 & wait")
-	_, res := a.end()
-	_, outside := plain(t, "compute", "800")
-	if res.CPU < outside*7/10 || res.CPU > outside*3 {
-		t.Errorf("counted %v, outside it takes %v", res.CPU, outside)
+	// The same work takes more processor time when others use the machine.
+	_, before := plain(t, "compute", "800")
+	_, res := begin(t, folder(t), "", "sh", "-c", "./cost compute 400 & ./cost compute 400 & wait").end()
+	_, after := plain(t, "compute", "800")
+	if res.CPU < min(before, after)*7/10 || res.CPU > max(before, after)*3 {
+		t.Errorf("counted %v, outside it takes %v and %v", res.CPU, before, after)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/linefile"
 )
 
 // How long, and of how many attempts, it is known that they were released:
@@ -25,8 +26,9 @@ const (
 // then Release did not return either.
 type register struct {
 	mu    sync.Mutex
-	file  *os.File
+	file  *linefile.File
 	known map[driver.ID]bool
+	owed  []string // lines that a full disk did not take
 }
 
 // openRegister reads the file and writes it anew without what is too old.
@@ -44,17 +46,15 @@ func openRegister(path string, now time.Time) (*register, error) {
 			kept.WriteString(line(id, times[i]))
 		}
 	}
-	if !bytes.Equal(kept.Bytes(), data) {
-		tmp := path + ".new"
-		if err := os.WriteFile(tmp, kept.Bytes(), 0o600); err != nil {
-			return nil, err
-		}
-		if err := os.Rename(tmp, path); err != nil {
-			return nil, err
-		}
+	if bytes.Equal(kept.Bytes(), data) {
+		r.file, err = linefile.Open(path)
+	} else {
+		r.file, err = linefile.Replace(path, kept.Bytes())
 	}
-	r.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	return r, err
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 func line(id driver.ID, at time.Time) string {
@@ -85,16 +85,21 @@ func (r *register) has(id driver.ID) bool {
 }
 
 // add remembers an attempt. That it could not be written down is told, but known
-// it is.
+// it is, and written with the next.
 func (r *register) add(id driver.ID, now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.known[id] {
-		return nil
+	if !r.known[id] {
+		r.known[id] = true
+		r.owed = append(r.owed, line(id, now))
 	}
-	r.known[id] = true
-	_, err := r.file.WriteString(line(id, now))
-	return err
+	for len(r.owed) > 0 {
+		if err := r.file.Append(r.owed[0]); err != nil {
+			return err
+		}
+		r.owed = r.owed[1:]
+	}
+	return nil
 }
 
 func (r *register) close() error { return r.file.Close() }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/linefile/linefiletest"
 )
 
 func mustOpen(t *testing.T, path string, now time.Time) *register {
@@ -57,6 +58,23 @@ func TestALineThatACrashCutOffIsNotRead(t *testing.T) {
 	}
 	if again := mustOpen(t, path, now); !again.has(driver.ID{Job: 2, Epoch: 1}) {
 		t.Error("what followed the damage is lost")
+	}
+}
+
+func TestAReleaseThatAFullDiskDidNotTakeIsWrittenWithTheNext(t *testing.T) {
+	path, now := filepath.Join(t.TempDir(), "gone"), time.Unix(1e9, 0)
+	r := mustOpen(t, path, now)
+	late, kept, neither := driver.ID{Job: 1234, Epoch: 1}, driver.ID{Job: 56, Epoch: 1}, driver.ID{Job: 12356, Epoch: 1}
+	linefiletest.WithRoomFor(t, path, 3, func() {
+		if err := r.add(late, now); err == nil || !r.has(late) {
+			t.Errorf("it is known that %v was released, and not that this could not be written: %v", late, err)
+		}
+	})
+	if err := r.add(kept, now); err != nil {
+		t.Fatal(err)
+	}
+	if again := mustOpen(t, path, now); !again.has(kept) || !again.has(late) || again.has(neither) {
+		t.Errorf("known are %v", again.known)
 	}
 }
 

@@ -107,18 +107,18 @@ func TestACrashOnTheWayDoesNotSubmitTwice(t *testing.T) {
 		}, 1},
 		"not yet submitted": {func(t *testing.T, w *batchtest.World, p *pretender, a *wire.Attempt) {
 			p.before = func(int) error { return errPassing }
-			startBriefly(t, w, a)
+			startBriefly(t, w, p, a)
 			p.before = nil
 		}, 1},
 		"submitted, not written down, it waits": {func(t *testing.T, w *batchtest.World, p *pretender, a *wire.Attempt) {
 			p.hold = true
 			p.after, p.queue = func(int) error { return errPassing }, func(int) error { return errPassing }
-			startBriefly(t, w, a)
+			startBriefly(t, w, p, a)
 			p.after, p.queue = nil, nil
 		}, 1},
 		"submitted, not written down, it has ended": {func(t *testing.T, w *batchtest.World, p *pretender, a *wire.Attempt) {
 			p.after, p.queue = func(int) error { return errPassing }, func(int) error { return errPassing }
-			startBriefly(t, w, a)
+			startBriefly(t, w, p, a)
 			w.Until("its end", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.jobs[0].gone })
 			p.after, p.queue = nil, nil
 		}, 1},
@@ -156,10 +156,19 @@ func TestACrashOnTheWayDoesNotSubmitTwice(t *testing.T) {
 	}
 }
 
-func startBriefly(t *testing.T, w *batchtest.World, a *wire.Attempt) {
+// startBriefly gives up a moment after the first try.
+func startBriefly(t *testing.T, w *batchtest.World, p *pretender, a *wire.Attempt) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	tries := p.called("submit")
+	go func() {
+		for ctx.Err() == nil && p.called("submit") == tries {
+			time.Sleep(5 * time.Millisecond)
+		}
+		time.Sleep(100 * time.Millisecond)
+		cancel()
+	}()
 	if err := w.OpenBatch().Start(ctx, a); err == nil || errors.Is(err, driver.ErrAway) {
 		t.Errorf("got %v of a submission whose fate is not known", err)
 	}
@@ -570,7 +579,7 @@ func TestAFolderThatCannotStandInAScriptIsRefused(t *testing.T) {
 
 func TestManyAreReleasedWithFewQuestions(t *testing.T) {
 	w, p := newWorld(t, func(o *batch.Options) { o.Poll = time.Hour })
-	p.hold = true
+	p.hold, p.tardy = true, 100*time.Millisecond // so that the others ask meanwhile
 	d := w.OpenBatch()
 	var ids []driver.ID
 	for range 100 {

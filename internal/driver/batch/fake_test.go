@@ -32,6 +32,7 @@ type pretender struct {
 	ended          func(n int) error
 	hold, hopeless bool          // jobs wait, for ever
 	slow           time.Duration // a submission takes
+	tardy          time.Duration // a list and a cancellation take
 	usual, longest time.Duration // that a job may run
 	atOnce         int           // submissions under way
 	most           int           // of them at any time
@@ -167,6 +168,7 @@ func (p *pretender) lose(how string) {
 
 func (p *pretender) Queue(_ context.Context, prefix string) ([]batch.Entry, error) {
 	n := p.count("queue")
+	time.Sleep(p.tardy)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.queue != nil {
@@ -210,7 +212,7 @@ func (p *pretender) Ended(_ context.Context, ids []string) (map[string]batch.End
 
 func (p *pretender) Cancel(_ context.Context, ids []string) error {
 	p.count("cancel")
-	time.Sleep(5 * time.Millisecond)
+	time.Sleep(max(p.tardy, 5*time.Millisecond))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, j := range p.jobs {

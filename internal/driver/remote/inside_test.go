@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/linefile/linefiletest"
 )
 
 func TestTheRegisterKnowsWhatMayHaveBeenSent(t *testing.T) {
@@ -45,6 +47,40 @@ func TestTheRegisterKnowsWhatMayHaveBeenSent(t *testing.T) {
 	memory, err := openRegister("")
 	if err != nil || memory.never(a) {
 		t.Errorf("without a file nothing is certain: %v", err)
+	}
+}
+
+func TestWhatIsSentAfterTheDiskWasFullIsRemembered(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sent")
+	first, second, third, fourth := driver.ID{Job: 11, Epoch: 1}, driver.ID{Job: 12, Epoch: 1}, driver.ID{Job: 13, Epoch: 1}, driver.ID{Job: 14, Epoch: 1}
+	r, err := openRegister(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.add(first); err != nil {
+		t.Fatal(err)
+	}
+	linefiletest.WithRoomFor(t, path, 3, func() {
+		if err := r.add(second); !errors.Is(err, errRegister) {
+			t.Errorf("what cannot be remembered may be sent: %v", err)
+		}
+	})
+	if err := r.add(third); err != nil {
+		t.Fatal(err)
+	}
+	linefiletest.WithRoomFor(t, path, 3, func() { r.remove(first) })
+	if err := r.add(fourth); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.close(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = openRegister(path); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.close() }()
+	if r.never(third) || r.never(fourth) || !r.never(second) {
+		t.Errorf("known are %v", r.known)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/linefile"
 )
 
 // register remembers the attempts that may be known over there: a line in a file
@@ -17,7 +18,7 @@ import (
 // that a crash cut off was followed by nothing, so nothing was sent.
 type register struct {
 	mu    sync.Mutex
-	file  *os.File // nil: only memory
+	file  *linefile.File // nil: only memory
 	known map[driver.ID]bool
 }
 
@@ -36,14 +37,10 @@ func openRegister(path string) (*register, error) {
 	for id := range r.known { // order-free: a set
 		fmt.Fprintf(&text, "+%d.%d\n", id.Job, id.Epoch)
 	}
-	if err := os.WriteFile(path+".new", text.Bytes(), 0o600); err != nil {
+	if r.file, err = linefile.Replace(path, text.Bytes()); err != nil {
 		return nil, err
 	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return nil, err
-	}
-	r.file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o600)
-	return r, err
+	return r, nil
 }
 
 // parseRegister reads the lines that are whole.
@@ -107,11 +104,7 @@ func (r *register) add(id driver.ID) error {
 		return nil
 	}
 	if r.file != nil {
-		_, err := fmt.Fprintf(r.file, "+%d.%d\n", id.Job, id.Epoch)
-		if err == nil {
-			err = r.file.Sync()
-		}
-		if err != nil {
+		if err := r.file.AppendSafely(fmt.Sprintf("+%d.%d\n", id.Job, id.Epoch)); err != nil {
 			return fmt.Errorf("%w: %w", errRegister, err)
 		}
 	}
@@ -125,7 +118,7 @@ func (r *register) remove(id driver.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.known[id] && r.file != nil {
-		_, _ = fmt.Fprintf(r.file, "-%d.%d\n", id.Job, id.Epoch)
+		_ = r.file.Append(fmt.Sprintf("-%d.%d\n", id.Job, id.Epoch))
 	}
 	delete(r.known, id)
 }

@@ -24,7 +24,7 @@ func TestAnOperatorReserves(t *testing.T) {
 	w := newWorld(t, slurm.Options{}, nil)
 	d, a := w.OpenBatch(), w.Attempt(drivertest.Stays)
 	a.Procs = 2
-	held := driver.Reservation{ID: batchtest.ID(a), From: time.Now().Add(8 * time.Second).Truncate(time.Second), Need: driver.Need{Procs: 2, Nodes: 1, Time: 5 * time.Minute}}
+	held := driver.Reservation{ID: batchtest.ID(a), From: time.Now().Add(20 * time.Second).Truncate(time.Second), Need: driver.Need{Procs: 2, Nodes: 1, Time: 5 * time.Minute}}
 	if err := d.Reserve(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}

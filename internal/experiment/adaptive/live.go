@@ -52,6 +52,7 @@ type LivePoint struct {
 	At, CPU, Share   float64
 	Early, Mid, Late float64
 	Need             float64 // CPU seconds of the whole, the median
+	Slowness         float64 // of its processor in the mean so far, see api.Job
 }
 
 // Judged is what its predictions are worth, by the same rule as simulated ones.
@@ -318,6 +319,10 @@ func (r *LiveRun) see(j *api.Job, now time.Time) {
 	if j.Started == nil || j.Share == nil || j.Progress == nil || *j.Progress <= 0 {
 		return
 	}
-	r.Points = append(r.Points, LivePoint{At: now.Sub(j.Started.Time).Seconds(), CPU: j.CPUS, Share: *j.Share, Need: j.CPUS / *j.Progress,
+	slowness := 0.0
+	if j.Slowness != nil {
+		slowness = *j.Slowness
+	}
+	r.Points = append(r.Points, LivePoint{Slowness: slowness, At: now.Sub(j.Started.Time).Seconds(), CPU: j.CPUS, Share: *j.Share, Need: j.CPUS / *j.Progress,
 		Early: seconds(j.Started, j.EndEarly), Mid: seconds(j.Started, j.PredictedEnd), Late: seconds(j.Started, j.EndLate)})
 }

@@ -44,7 +44,7 @@ func DefaultPlan() Plan {
 	return Plan{Parts: allParts, Jobs: "examples/jobs", Length: 30 * time.Second, Sample: 200 * time.Millisecond, Repeat: 3,
 		Others: Others{N: 2, After: 10 * time.Second}, Slack: 0.111,
 		Intervals: []time.Duration{100 * time.Millisecond, 2 * time.Second, 35 * time.Second, 120 * time.Second}, OverheadLength: 8 * time.Second, OverheadRepeat: 6,
-		Live: LivePlan{Runs: 120, AtOnce: 1, Length: 4500 * time.Millisecond, Sample: 100 * time.Millisecond, Learn: 3,
+		Live: LivePlan{Runs: 60, AtOnce: 1, Length: 9 * time.Second, Sample: 100 * time.Millisecond, Learn: 3,
 			Records: "../shared/data/load", File: "build/adaptive-live.jsonl"}}
 }
 

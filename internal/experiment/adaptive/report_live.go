@@ -131,8 +131,13 @@ func (l *LiveResults) programs() []string {
 	return list
 }
 
-// both is the name of the live and the simulated runs together.
-const both = "both"
+// Names of runs: the two halves of the live ones, by what they are predicted from,
+// and the live and the simulated ones together.
+const (
+	fromHistory = "live, the need from history"
+	fromSteps   = "live, also from steps"
+	both        = "both"
+)
 
 // calibrated tells the verdicts on predictions under changing load: live (by what
 // they were made from, and all), simulated and both, of those that there are.
@@ -153,7 +158,7 @@ func (r *Results) calibrated(tell func(name string, v *calibration.Verdict)) {
 	for _, row := range []struct {
 		name string
 		of   []calibration.Judged
-	}{{"live, the need from history", from(false)}, {"live, also from steps", from(true)}, {"live, all", live}, {"simulated", simulated}, {both, slices.Concat(live, simulated)}} {
+	}{{fromHistory, from(false)}, {fromSteps, from(true)}, {"live, all", live}, {"simulated", simulated}, {both, slices.Concat(live, simulated)}} {
 		if len(row.of) > 0 {
 			v := calibration.SumUp(row.of)
 			tell(row.name, &v)

@@ -25,7 +25,8 @@ type Plan struct {
 	Only     []string // of the programs; none: all
 	Host     perfmodel.Host
 	Clock    clock.Clock
-	Budget   time.Duration // for the simulated caches of one program
+	Budget   time.Duration                  // for the simulated caches of one program
+	Slowness func(cpu int) (float64, error) // how slow a CPU of this host is just now
 	Tell     func(what string, done, total int)
 	Save     func(*Results) error // after each program
 }
@@ -85,12 +86,21 @@ type Check struct {
 	Predicted perfmodel.Band `json:"predicted"`
 	Waiting   float64        `json:"waiting"`
 	Measured  float64        `json:"measured"` // the mean of the runs
-	Noise     float64        `json:"noise"`
-	Runs      []float64      `json:"runs"` // seconds
+	Noise     float64        `json:"noise"`    // relative: their standard deviation
+	Runs      []float64      `json:"runs"`     // seconds
+	// Before and Slow are how slow the host was just before and during these runs, and
+	// Known what is predicted for a host as slow as during them.
+	Before float64        `json:"before"`
+	Slow   float64        `json:"slow"`
+	Known  perfmodel.Band `json:"known"`
 }
 
 // Error is relative to what was measured.
 func (c Check) Error() float64 { return c.Predicted.Value/c.Measured - 1 }
+
+// KnownError is that of the prediction for a host as slow as it was then: the error
+// of the model alone.
+func (c Check) KnownError() float64 { return c.Known.Value/c.Measured - 1 }
 
 // Holds says whether what was measured lies in the interval.
 func (c Check) Holds() bool {
@@ -136,7 +146,7 @@ func (r *Results) Run(ctx context.Context, p Plan) error {
 // check fits a program, predicts and measures.
 func (c program) check(ctx context.Context, p Plan) (Case, error) {
 	out := Case{Name: c.name, HeldOut: c.heldOut}
-	program := measure.Program{Argv: []string{filepath.Join(p.Programs, c.name), measure.Placeholder}}
+	program := measure.Program{Argv: []string{filepath.Join(p.Programs, c.name), measure.Placeholder}, Slowness: p.Slowness}
 	m, err := measure.Fit(ctx, measure.Options{Program: program, Name: c.name, Sizes: c.sizes, Counter: measure.Auto,
 		Host: p.Host, Budget: p.Budget, Clock: p.Clock, Tell: func(string, int, int) {}})
 	if err != nil {
@@ -145,18 +155,47 @@ func (c program) check(ctx context.Context, p Plan) (Case, error) {
 	out.Model = m
 	for _, f := range factors {
 		size := f * c.sizes[len(c.sizes)-1]
-		said, err := m.Predict(size, nil)
+		before, err := measure.Now(ctx, p.Slowness)
 		if err != nil {
-			return out, fmt.Errorf("predicting %s at %g: %w", c.name, size, err)
+			return out, err
 		}
 		was, runs, err := measure.Time(ctx, program, size, repeat)
 		if err != nil {
 			return out, err
 		}
-		out.Checked = append(out.Checked, Check{Factor: f, Size: size, Predicted: said.Seconds, Waiting: said.Waiting,
-			Measured: was.CPU, Noise: was.Noise, Runs: runs})
+		k := Check{Factor: f, Size: size, Measured: was.CPU, Noise: spread(runs), Runs: runs, Before: before, Slow: was.Slow}
+		if err := k.predict(m); err != nil {
+			return out, fmt.Errorf("predicting %s at %g: %w", c.name, size, err)
+		}
+		out.Checked = append(out.Checked, k)
 	}
 	return out, nil
+}
+
+// spread is the standard deviation of the runs relative to their mean.
+func spread(runs []float64) float64 {
+	mean, squares := 0.0, 0.0
+	for _, v := range runs {
+		mean += v / float64(len(runs))
+	}
+	for _, v := range runs {
+		squares += (v/mean - 1) * (v/mean - 1)
+	}
+	return math.Sqrt(squares / math.Max(1, float64(len(runs)-1)))
+}
+
+// predict has the model say what the runs should have taken.
+func (c *Check) predict(m *perfmodel.Model) error {
+	said, err := m.Predict(c.Size, nil)
+	if c.Before > 0 { // it was looked at
+		said, err = m.PredictNow(c.Size, c.Before)
+	}
+	if err != nil {
+		return err
+	}
+	known, err := m.PredictAt(c.Size, c.Slow)
+	c.Predicted, c.Waiting, c.Known = said.Seconds, said.Waiting, known.Seconds
+	return err
 }
 
 // Again fits what was measured once more, and predicts with what comes out, for
@@ -167,12 +206,9 @@ func (r *Results) Again() error {
 			return fmt.Errorf("fitting %s: %w", c.Name, err)
 		}
 		for i := range c.Checked {
-			k := &c.Checked[i]
-			said, err := c.Model.Predict(k.Size, nil)
-			if err != nil {
-				return fmt.Errorf("predicting %s at %g: %w", c.Name, k.Size, err)
+			if err := c.Checked[i].predict(c.Model); err != nil {
+				return fmt.Errorf("predicting %s at %g: %w", c.Name, c.Checked[i].Size, err)
 			}
-			k.Predicted, k.Waiting = said.Seconds, said.Waiting
 		}
 	}
 	return nil
@@ -210,6 +246,7 @@ func Decode(text []byte) (*Results, error) {
 // Summary is how good predictions at one factor were.
 type Summary struct {
 	Error      float64 // the mean of the absolute errors
+	Known      float64 // that of the predictions for a host as slow as it was
 	Hold, All  int     // of the intervals, and of how many
 	Runs, Seen int     // of the single runs those in the interval, and all
 }
@@ -223,6 +260,7 @@ func (r *Results) At(factor float64, heldOut bool) (s Summary) {
 				continue
 			}
 			s.Error += math.Abs(k.Error())
+			s.Known += math.Abs(k.KnownError())
 			s.All++
 			if k.Holds() {
 				s.Hold++
@@ -231,5 +269,6 @@ func (r *Results) At(factor float64, heldOut bool) (s Summary) {
 		}
 	}
 	s.Error /= float64(max(s.All, 1))
+	s.Known /= float64(max(s.All, 1))
 	return s
 }

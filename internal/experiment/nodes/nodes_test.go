@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/nodesel"
 )
 
 func TestEveryPairIsProbedOnceAndNobodyTwiceAtATime(t *testing.T) {
@@ -33,6 +34,21 @@ func TestStreamsComeAndGoWithinTheirLimits(t *testing.T) {
 	for range 10_000 {
 		if pair, mbps := s.change(); mbps < 10 || mbps > 100 || pair[0] >= pair[1] {
 			t.Fatalf("%v has %g Mbit/s", pair, mbps)
+		}
+	}
+}
+
+func TestRanksAreInterchangeableIfAllPairsSendAlike(t *testing.T) {
+	for _, c := range []struct {
+		weights []float64 // of 0–1, 0–2, 1–2
+		want    bool
+	}{{[]float64{100, 102, 101}, true}, {[]float64{100, 110, 100}, false}, {[]float64{100, 100}, false}} {
+		p := &nodesel.Pattern{Nodes: 3}
+		for i, w := range c.weights {
+			p.Edges = append(p.Edges, nodesel.Edge{A: i / 2, B: 1 + (i+1)/2, Weight: w})
+		}
+		if interchangeable(p) != c.want {
+			t.Errorf("%v", p.Edges)
 		}
 	}
 }
@@ -75,9 +91,25 @@ func TestMethodsAreComparedRoundByRound(t *testing.T) {
 	}
 	worse := made(map[string][2]float64{byChance: {3, 21}, byPairs: {2, 11}, byPattern: {1.5, 6}, byTrialRun: {1.6, 3}})
 	for _, s := range worse.Check() {
-		if s.Says == "pattern + skeleton is better than pattern for every program" && s.Holds {
-			t.Error("worse in one of two rounds is not certain to be better: " + s.Saw)
+		if s.Says == "pattern + skeleton is at most 5 points behind pattern for every program" && s.Holds {
+			t.Error("worse by 10 points in one of two rounds: " + s.Saw)
 		}
+	}
+}
+
+func TestItIsCountedWhereMethodsDiffer(t *testing.T) {
+	r := made(map[string][2]float64{byChance: {3, 21}, byPairs: {2, 11}, byPattern: {1.5, 6}, byTrialRun: {1.5, 3}})
+	for i := range r.Runs {
+		r.Runs[i].Hosts = []string{"n1", "n2"}
+	}
+	r.run(1, "cg", byPairs).Hosts = []string{"n2", "n1"}
+	r.run(2, "cg", byTrialRun).Hosts = []string{"n2", "n3"}
+	if same, other, gain := r.differing("cg"); same != 2 || other != 1 || gain != 3 {
+		t.Errorf("same %d, other %d, gain %g", same, other, gain)
+	}
+	r.run(2, "cg", byPairs).Hosts = []string{"n1", "n3"}
+	if same, _, _ := r.differing("cg"); same != 1 {
+		t.Errorf("same %d", same)
 	}
 }
 

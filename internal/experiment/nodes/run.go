@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -45,8 +46,8 @@ type Plan struct {
 // DefaultPlan is the experiment of the paper.
 func DefaultPlan() Plan {
 	return Plan{Lab: "scenarios/node-selection/ten.yaml", Apps: "examples/apps/build", Rounds: 12, Alone: 5, Seed: 1,
-		Every: 30 * time.Second, Trial: 300 * time.Millisecond, Clock: clock.Real(), Say: func(string) {}, Keep: func(*Results) error { return nil },
-		Programs: []Program{{"bt", []string{"64", "24"}}, {"cg", []string{"16000", "3"}}, {"is", []string{"1048576", "8"}},
+		Every: 30 * time.Second, Trial: 400 * time.Millisecond, Clock: clock.Real(), Say: func(string) {}, Keep: func(*Results) error { return nil },
+		Programs: []Program{{"bt", []string{"64", "24"}}, {"cg", []string{"16000", "3"}}, {"is", []string{"1048576", "24"}},
 			{"lu", []string{"64", "10"}}, {"mg", []string{"64", "16"}}}}
 }
 
@@ -67,6 +68,10 @@ const (
 	candidates = 5
 )
 
+// alike is by how much bandwidths may differ, in proportion, and be the same: a few
+// times what probes are off.
+const alike = 0.05
+
 // Run is one run of a program.
 type Run struct {
 	Round   int
@@ -74,8 +79,16 @@ type Run struct {
 	Method  string
 	Hosts   []string
 	Seconds float64
-	Trials  []float64 `json:",omitempty"` // seconds of its skeleton on each of the candidates
+	Pairs   []float64 // Mbit/s that probes found between ranks 0 and 1, 0 and 2, 1 and 2, 0 and 3 …
+	Trials  []Trial   `json:",omitempty"` // its skeleton on each of the candidates
 	Of      string    `json:",omitempty"` // the method that chose the same hosts, of whose run these seconds are
+}
+
+// Trial is how a skeleton ran on a group of hosts.
+type Trial struct {
+	Hosts   []string
+	Seconds float64 // the mean of its runs
+	Runs    int
 }
 
 // Results is what was measured.
@@ -233,10 +246,13 @@ func (b *bed) wrong(pairs *nodesel.Bandwidths) []float64 {
 // chance. Methods that chose the same hosts have one run: another would only tell how
 // much runs differ by themselves.
 func (p *Plan) all(ctx context.Context, b *bed, prog Program, pairs *nodesel.Bandwidths, rnd *rand.Rand) ([]Run, error) {
+	pattern, err := netgraph.ReadPattern(b.patternFile(prog))
+	if err != nil {
+		return nil, err
+	}
 	runs := make([]Run, len(methods))
 	for i, method := range methods {
-		var err error
-		if runs[i], err = p.chosen(ctx, b, prog, method, pairs, rnd); err != nil {
+		if runs[i], err = p.chosen(ctx, b, prog, pattern, method, pairs, rnd); err != nil {
 			return nil, err
 		}
 	}
@@ -247,7 +263,6 @@ func (p *Plan) all(ctx context.Context, b *bed, prog Program, pairs *nodesel.Ban
 			run.Seconds, run.Of = runs[same].Seconds, runs[same].Method
 			continue
 		}
-		var err error
 		if run.Seconds, err = b.run(ctx, prog, run.Hosts); err != nil {
 			return nil, err
 		}
@@ -255,31 +270,45 @@ func (p *Plan) all(ctx context.Context, b *bed, prog Program, pairs *nodesel.Ban
 	return runs, nil
 }
 
+// interchangeable says whether all pairs of ranks send each other about as much, so
+// that it does not matter which of the hosts has which.
+func interchangeable(p *nodesel.Pattern) bool {
+	if len(p.Edges) < p.Nodes*(p.Nodes-1)/2 {
+		return false
+	}
+	least, most := math.Inf(1), 0.0
+	for _, e := range p.Edges {
+		least, most = min(least, e.Weight), max(most, e.Weight)
+	}
+	return most <= (1+alike)*least
+}
+
 // chosen is where a program is to run by a method.
-func (p *Plan) chosen(ctx context.Context, b *bed, prog Program, method string, pairs *nodesel.Bandwidths, rnd *rand.Rand) (Run, error) {
+func (p *Plan) chosen(ctx context.Context, b *bed, prog Program, pattern *nodesel.Pattern, method string, pairs *nodesel.Bandwidths, rnd *rand.Rand) (Run, error) {
 	run := Run{Program: prog.Name, Method: method}
-	groups, err := b.choose(prog, method, pairs, rnd)
+	groups, err := b.choose(pattern, method, pairs, rnd)
 	if err != nil {
 		return run, err
 	}
-	best := 0
+	run.Hosts = groups[0]
 	if method == byTrialRun {
-		for i, g := range groups {
-			took, err := b.trial(ctx, prog, g, p.Trial)
-			if err != nil {
-				return run, err
-			}
-			if run.Trials = append(run.Trials, took); took < run.Trials[best] {
-				best = i
-			}
+		if run.Hosts, run.Trials, err = b.trial(ctx, prog, groups, p.Trial); err != nil {
+			return run, err
 		}
 	}
-	run.Hosts = groups[best]
+	if interchangeable(pattern) {
+		slices.Sort(run.Hosts)
+	}
+	for v, to := range run.Hosts {
+		for _, from := range run.Hosts[:v] {
+			run.Pairs = append(run.Pairs, pairs.Pair(slices.Index(b.names, from), slices.Index(b.names, to)))
+		}
+	}
 	return run, nil
 }
 
 // choose lists groups of hosts, the best first.
-func (b *bed) choose(prog Program, method string, pairs *nodesel.Bandwidths, rnd *rand.Rand) ([][]string, error) {
+func (b *bed) choose(pattern *nodesel.Pattern, method string, pairs *nodesel.Bandwidths, rnd *rand.Rand) ([][]string, error) {
 	var hosts []int
 	switch method {
 	case byChance:
@@ -289,18 +318,14 @@ func (b *bed) choose(prog Program, method string, pairs *nodesel.Bandwidths, rnd
 		if err != nil {
 			return nil, err
 		}
-		sel, err := nodesel.Select(pairs, all, nodesel.Options{Groups: 1})
+		sel, err := nodesel.SelectBy("all-all", pairs, all, nodesel.Options{Groups: 1}, 0)
 		if err != nil {
 			return nil, err
 		}
 		hosts = sel.Hosts
 		rnd.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] }) // who is who is not its concern
 	default:
-		pattern, err := netgraph.ReadPattern(b.patternFile(prog))
-		if err != nil {
-			return nil, err
-		}
-		sel, err := nodesel.Select(pairs, pattern, nodesel.Options{Groups: candidates})
+		sel, err := nodesel.Select(pairs.Rounded(alike), pattern, nodesel.Options{Groups: candidates})
 		if err != nil {
 			return nil, err
 		}
@@ -330,20 +355,43 @@ func (b *bed) capture(ctx context.Context, p Program, hosts []string) error {
 	return err
 }
 
-// trial runs the skeleton of a program on hosts and returns the seconds that it
-// took.
-func (b *bed) trial(ctx context.Context, p Program, hosts []string, length time.Duration) (float64, error) {
-	out, err := b.as(ctx, "./godwit", "skeleton", "run", "--time", length.String(), "--hosts", strings.Join(hosts, ","), "-o", "json", p.Name+".pattern")
+// trial has the skeleton of a program tried on groups of hosts and returns those
+// that were chosen, and how it ran on all of them.
+func (b *bed) trial(ctx context.Context, p Program, groups [][]string, length time.Duration) (hosts []string, trials []Trial, err error) {
+	type group struct {
+		Hosts []string `json:"hosts"`
+	}
+	file := struct {
+		Groups []group `json:"groups"`
+	}{}
+	for _, g := range groups {
+		file.Groups = append(file.Groups, group{g})
+	}
+	data, err := json.Marshal(file)
 	if err != nil {
-		return 0, err
+		return nil, nil, err
+	}
+	const name = "groups.json"
+	if err := os.WriteFile(filepath.Join(b.home, name), data, 0o644); err != nil { //nolint:gosec // for the user whose home it is
+		return nil, nil, err
+	}
+	out, err := b.as(ctx, "./godwit", "skeleton", "run", "--time", length.String(), "--groups", name, "-o", "json", p.Name+".pattern")
+	if err != nil {
+		return nil, nil, err
 	}
 	var said struct {
-		Seconds float64 `json:"skeleton_s"`
+		Hosts  []string `json:"hosts"`
+		Trials []Trial  `json:"trials"`
 	}
-	if err := json.Unmarshal([]byte(out), &said); err != nil || said.Seconds <= 0 {
-		return 0, fmt.Errorf("the skeleton of %s says %q: %w", p.Name, out, err)
+	if err := json.Unmarshal([]byte(out), &said); err != nil || len(said.Hosts) != ranks {
+		return nil, nil, fmt.Errorf("the skeleton of %s says %q: %w", p.Name, out, err)
 	}
-	return said.Seconds, nil
+	for _, t := range said.Trials {
+		if t.Runs == 0 {
+			return nil, nil, fmt.Errorf("the skeleton of %s did not run on %s: %s", p.Name, strings.Join(t.Hosts, " "), out)
+		}
+	}
+	return said.Hosts, said.Trials, nil
 }
 
 // yieldName is the library that lets waiting ranks sleep, in the user's home.

@@ -117,6 +117,18 @@ func (r *Result) figure() plot.Figure {
 	return plot.Grid((len(charts)+cols-1)/cols, cols, charts...)
 }
 
+// passes is how often all states were gone through, which is less than was asked for
+// if that was broken off.
+func (r *Result) passes() int {
+	n := r.Repeat
+	for i := range r.Programs {
+		for _, runs := range r.Programs[i].Program {
+			n = min(n, len(runs))
+		}
+	}
+	return n
+}
+
 func (r *Result) markdown() string {
 	var b strings.Builder
 	states := 0
@@ -130,11 +142,12 @@ the program will take. Four hosts of a lab, each with 0.3 of a processor; betwee
 %g Mbit/s, of which others leave all, a half, a third, … at most up to a tenth: drawn for each state how busy
 the network is, then for each pair; %d states, the same for all programs. Each program is captured once,
 where nobody else uses the network; then, in every state, its skeleton runs (%.0f %% of the program's time
-was asked for) twice, as hosts remember how the network was, and after it the program. All states are gone through %d times, so that the runs of a state are far apart,
+was asked for) twice, as hosts remember how the network was, and after it the program. All states are gone through one after the other before any comes again,
+so that the runs of a state are far apart (times that all were gone through: %d),
 and the shortest run of each counts: whoever else uses the machine only makes a run longer. How much longer the longest
 was is in the table.
 
-`, whole, states, 100*r.Part, r.Repeat)
+`, whole, states, 100*r.Part, r.passes())
 	b.WriteString("| program | alone | skeleton's part | states | program, all states | r | prediction off by, median | worst | longest run of program, skeleton, median | load |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for i := range r.Programs {
 		m := &r.Programs[i]

@@ -37,7 +37,7 @@ func Programs() []Program {
 	return []Program{
 		{"bt", []string{"64", "16"}},
 		{"cg", []string{"16000", "2"}},
-		{"is", []string{"1048576", "6"}},
+		{"is", []string{"1048576", "16"}},
 		{"lu", []string{"64", "8"}},
 		{"mg", []string{"64", "10"}},
 	}

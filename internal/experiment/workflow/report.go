@@ -80,10 +80,12 @@ when nodes have other work, by how much instances differ and sensors are off.
 `
 
 const bound = `
-The lower bound is a time that nothing can beat on nodes without other work even if
-files took no time: instances cannot be cut, so some nodes run one more than others. As
-if they could be cut it would be %s shorter for rdv: with 6 nodes of one kind and 7 of
-another there is no way to part 110 instances evenly.
+The lower bound is a time that nothing can beat on nodes without other work, not even
+somebody who knew beforehand how long every instance will take and kept the shortest for
+the nodes that run one more than others: instances cannot be cut, and the first ones of
+the cluster that does not make the input wait for files that share a line. As if instances
+could be cut and files took no time it would be %s shorter for rdv: with 6 nodes of one
+kind and 7 of another there is no way to part 110 instances evenly.
 `
 
 func (r *Results) markdown() string {

@@ -99,10 +99,10 @@ func (c *Case) simulate(seed uint64) ([]Run, error) {
 		if res.Stuck || len(res.Failed) > 0 {
 			return nil, fmt.Errorf("placed by %s, the workflow did not end", way)
 		}
-		run := measure(d, g, res)
+		run, home := measure(d, g, res)
 		run.Way, run.Seed = way, seed
 		if c.Loaded == 0 {
-			run.Bound, run.ByWork = bounds(w, d, g)
+			run.Bound, run.ByWork = bounds(w, d, g, c.lines(g, home))
 		}
 		runs = append(runs, run)
 	}
@@ -136,13 +136,13 @@ func scattered(d *flow.DAG, g *flowsim.Grid, s *flow.Schedule, seed uint64, even
 	return c
 }
 
-// measure is what a run shows of the sweep.
-func measure(d *flow.DAG, g *flowsim.Grid, res *flowsim.Result) Run {
-	run := Run{Whole: res.Makespan, Replans: len(res.Notes) - 1}
+// measure is what a run shows of the sweep, and the cluster in which its input is made.
+func measure(d *flow.DAG, g *flowsim.Grid, res *flowsim.Result) (run Run, home int) {
+	run = Run{Whole: res.Makespan, Replans: len(res.Notes) - 1}
 	begin, end := res.Makespan, 0.0
 	for t := range d.Tasks {
 		if d.Tasks[t].Name == "proc2d" {
-			begin = res.Tasks[t].End
+			begin, home = res.Tasks[t].End, g.Hosts[res.Tasks[t].Host].Class
 		}
 	}
 	for t := range d.Tasks {
@@ -160,13 +160,27 @@ func measure(d *flow.DAG, g *flowsim.Grid, res *flowsim.Result) Run {
 		}
 	}
 	run.Sweep = end - begin
-	return run
+	return run, home
 }
 
-// bounds are times that no placement of the sweep can beat, on nodes without other
-// work and even if files took no time: the work over the speed of all nodes, as if
-// instances could be cut; and what is left of that when they cannot.
-func bounds(w *world, d *flow.DAG, g *flowsim.Grid) (bound, byWork float64) {
+// A line is the way to the nodes of a cluster from where the input of the sweep is
+// made: how long one instance's part travels if it has the line for itself.
+type line struct{ latency, each float64 }
+
+// lines are the ways to both clusters. Within the one that makes the input they are
+// taken as if they took no time.
+func (c *Case) lines(g *flowsim.Grid, home int) [2]line {
+	var l [2]line
+	r := g.Route(home, 1-home) // sites are clusters here
+	l[1-home] = line{r.Latency, r.PerByte * c.bytes}
+	return l
+}
+
+// bounds are times that no placement of the sweep can beat on nodes without other
+// work: the work over the speed of all nodes, as if instances could be cut and files
+// took no time; and what is left of that when they cannot, and the first file of each
+// node must come over the line that all share.
+func bounds(w *world, d *flow.DAG, g *flowsim.Grid, lines [2]line) (bound, byWork float64) {
 	var work []float64
 	speed := 0.0
 	for t := range d.Tasks {
@@ -188,19 +202,32 @@ func bounds(w *world, d *flow.DAG, g *flowsim.Grid) (bound, byWork float64) {
 	byWork = sum[len(work)] / speed
 	best := math.Inf(1)
 	for m := range len(work) + 1 {
-		best = min(best, max(atLeast(sum, m, nodes[0], slow[0]), atLeast(sum, len(work)-m, nodes[1], slow[1])))
+		best = min(best, max(atLeast(sum, m, nodes[0], slow[0], lines[0]), atLeast(sum, len(work)-m, nodes[1], slow[1], lines[1])))
 	}
 	return max(best, byWork), byWork
 }
 
 // atLeast is how long so many like nodes need for m instances, whichever these are. If
-// each had q of them and r were left over, r nodes have q+1 or more, and are not
-// through before the r·(q+1) smallest are.
-func atLeast(sum []float64, m, nodes int, slow float64) float64 {
-	q, r := m/nodes, m%nodes
-	t := sum[m] / float64(nodes)
-	if r > 0 {
-		t = max(t, sum[r*(q+1)]/float64(r))
+// each had q of them and r were left over, the r nodes with the most have r·(q+1)
+// together or more, and are not through before the smallest of that number are.
+func atLeast(sum []float64, m, nodes int, slow float64, l line) float64 {
+	if m == 0 {
+		return 0
 	}
-	return t * slow
+	q, r := m/nodes, m%nodes
+	t := parted(sum[m]*slow, nodes, l)
+	if r > 0 {
+		t = max(t, parted(sum[r*(q+1)]*slow, r, l))
+	}
+	return t
+}
+
+// parted is how long work takes that at most so many nodes share, if the first of them
+// can begin when one file is there, the second when two are, and so on.
+func parted(work float64, nodes int, l line) float64 {
+	least := math.Inf(1)
+	for n := 1; n <= nodes; n++ {
+		least = min(least, work/float64(n)+l.each*float64(n+1)/2)
+	}
+	return least + l.latency
 }

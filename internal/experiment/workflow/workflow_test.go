@@ -29,6 +29,13 @@ func TestOursWinsUnloadedLoadedAndWithAWrongModel(t *testing.T) {
 	if holds, all := Count(r.Check()); all != 7 || holds != 7 {
 		t.Errorf("%d of %d statements hold, want 7 of 7", holds, all)
 	}
+	for _, runs := range r.Runs {
+		for _, x := range runs {
+			if x.Sweep < x.Bound || x.Bound < x.ByWork {
+				t.Errorf("placed by %s, seed %d: %v s, the bound is %v, by work alone %v", x.Way, x.Seed, x.Sweep, x.Bound, x.ByWork)
+			}
+		}
+	}
 	// Static plans lose what the paper's lost.
 	for i := range cases[1:] {
 		if gain, _ := r.gain(&cases[i+1], Static); gain < 0.05 {
@@ -56,10 +63,25 @@ func TestTheBoundOfLikeInstancesIsAWholeNumberOfRounds(t *testing.T) {
 		for i := range w.truth {
 			w.truth[i] = 1
 		}
-		bound, byWork := bounds(w, d, g)
+		bound, byWork := bounds(w, d, g, [2]line{})
 		if best := rounds(c.Instances, c.seconds, g.Hosts); math.Abs(bound-best) > 1e-6*best || byWork > bound {
 			t.Errorf("%s: bound %v, the best is %v", c.Name, bound, best)
 		}
+	}
+}
+
+// With three nodes far from the input and one instance for each, the last one cannot
+// begin before three files have come over the line.
+func TestTheBoundCountsFilesThatShareALine(t *testing.T) {
+	sum := []float64{0, 10, 20, 30}
+	if got := atLeast(sum, 3, 3, 1, line{latency: 0.5, each: 2}); math.Abs(got-14.5) > 1e-9 {
+		t.Errorf("three instances of 10 s behind files of 2 s: %v s, want 10 + (2+4+6)/3 + 0.5", got)
+	}
+	if got := atLeast(sum, 3, 3, 1, line{each: 100}); math.Abs(got-130) > 1e-9 {
+		t.Errorf("where files take 100 s one node does best with all three: %v s, want 30 + 100", got)
+	}
+	if got := atLeast(sum, 0, 3, 1, line{latency: 1, each: 100}); got != 0 {
+		t.Errorf("no instance takes %v s", got)
 	}
 }
 

@@ -35,13 +35,16 @@ func (s *Cell) lay(ctx context.Context) (fresh bool, err error) {
 			return false, err
 		}
 	}
-	for _, dir := range []string{"default/common", "qmaster/job_scripts", "execd", "setup", "bin", "lib", "utilbin", "tmp"} {
+	for _, dir := range []string{"default/common", "qmaster/job_scripts", "execd", "setup", "bin", "lib", "utilbin"} {
 		if err := os.MkdirAll(s.file(dir), 0o755); err != nil {
 			return false, err
 		}
 	}
-	if err := os.Chmod(s.file("tmp"), os.ModeSticky|0o777); err != nil { // for the folders of jobs
-		return false, err
+	for _, n := range s.config.Nodes {
+		dir := s.folderOfJobs(n.Name())
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(dir, os.ModeSticky|0o777)); err != nil {
+			return false, err
+		}
 	}
 	for name, target := range map[string]string{"util": "/usr/share/gridengine/util",
 		"bin/" + arch: Commands, "lib/" + arch: Commands, "utilbin/" + arch: Commands} {

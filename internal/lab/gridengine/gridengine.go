@@ -213,7 +213,7 @@ func (s *Cell) daemons() []*place.Daemon {
 }
 
 // jobsPatience is how long jobs that are deleted may take to end.
-const jobsPatience = 10 * time.Second
+const jobsPatience = time.Minute
 
 // deleteAll ends all jobs: they would outlive the daemons. What cannot be ended
 // in time is left.

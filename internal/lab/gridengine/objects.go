@@ -93,11 +93,17 @@ func parallel(name, rule string) [][2]string {
 	}
 }
 
+// folderOfJobs is where jobs have their temporary folders on a host. Hosts must not
+// share it: a job has the same name there on all of its hosts, and each removes it
+// when its part of the job has ended.
+func (s *Cell) folderOfJobs(host string) string { return s.file("tmp/" + host) }
+
 // queue is the one queue, on all hosts.
 func (s *Cell) queue(names []string) [][2]string {
-	slots := "1"
+	slots, folders := "1", "/tmp"
 	for _, n := range s.config.Nodes {
 		slots += fmt.Sprintf(",[%s=%d]", n.Name(), n.CPUs)
+		folders += fmt.Sprintf(",[%s=%s]", n.Name(), s.folderOfJobs(n.Name()))
 	}
 	rows := [][2]string{
 		{"qname", Queue},
@@ -115,7 +121,7 @@ func (s *Cell) queue(names []string) [][2]string {
 		{"pe_list", PE + " " + Threads},
 		{"rerun", "FALSE"},
 		{"slots", slots},
-		{"tmpdir", s.file("tmp")},
+		{"tmpdir", folders},
 		{"shell", "/bin/sh"},
 		{"prolog", "NONE"},
 		{"epilog", "NONE"},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -22,23 +24,27 @@ type Daemon struct {
 }
 
 // patience is how long a daemon may take to end before it is killed.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // Start starts the daemon unless it runs. It may not be ready yet.
 func (d *Daemon) Start(ctx context.Context) error {
 	if running, err := d.Running(ctx); running || err != nil {
 		return err
 	}
-	// A daemon may keep what it was given open: files do not care.
+	// A daemon may keep what it was given open: files do not care. Nor do they need
+	// their name, which who is killed would leave.
 	said, err := os.CreateTemp("", "godwit-daemon")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(said.Name()); _ = said.Close() }()
+	defer func() { _ = said.Close() }()
+	if err := os.Remove(said.Name()); err != nil {
+		return err
+	}
 	cmd := d.At.Command(ctx, d.Argv...)
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Run(); err != nil {
-		text, _ := os.ReadFile(said.Name())
+		text, _ := io.ReadAll(io.NewSectionReader(said, 0, math.MaxInt64))
 		return complaint(d.At, d.Argv, err, string(text))
 	}
 	return nil
@@ -79,8 +85,10 @@ func each(all []*Daemon, do func(*Daemon) error) error {
 }
 
 // find sets p to the id of the process if it is the one that is meant, and not
-// a dead one that nobody has fetched.
-const find = `p=$(cat "$1") && [ -n "$p" ] && read -r c <"/proc/$p/comm" && [ "$c" = "$2" ] && [ -e "/proc/$p/exe" ] || exit 1`
+// a dead one that nobody has fetched. One of whose threads some have yet to end is
+// not dead: they keep its ports and locks.
+const find = `p=$(cat "$1") && [ -n "$p" ] && read -r c <"/proc/$p/comm" && [ "$c" = "$2" ] &&
+grep -Eq '^(State:[[:space:]]+[^ZX]|Threads:[[:space:]]+([2-9]|[1-9][0-9]))' "/proc/$p/status" || exit 1`
 
 // Running says whether the daemon runs.
 func (d *Daemon) Running(ctx context.Context) (bool, error) {

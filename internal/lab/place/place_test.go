@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/lab/place"
 )
@@ -37,10 +37,26 @@ func TestAFailureIsToldInTheWordsOfTheProgram(t *testing.T) {
 }
 
 func TestWaitingInVainSaysForWhatAndWhy(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	err := place.Until(ctx, "godot", func(context.Context) (bool, error) { return false, errors.New("he sends word") })
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "godot") || !strings.Contains(err.Error(), "he sends word") {
+	asked := 0
+	err := place.Until(ctx, "godot", func(context.Context) (bool, error) {
+		if asked++; asked == 2 {
+			cancel()
+		}
+		return false, errors.New("he sends word")
+	})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "godot") || !strings.Contains(err.Error(), "he sends word") {
+		t.Errorf("it says %v", err)
+	}
+}
+
+func TestWhatADaemonSaysHasNoNameThatCouldBeLeft(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	d := place.Daemon{At: here{}, PidFile: filepath.Join(t.TempDir(), "none"), Comm: "none",
+		Argv: []string{"sh", "-c", `echo "there is:" "$TMPDIR"/*; exit 2`}}
+	if err := d.Start(t.Context()); err == nil || err.Error() != "sh on here: there is: "+tmp+"/* (exit status 2)" {
 		t.Errorf("it says %v", err)
 	}
 }

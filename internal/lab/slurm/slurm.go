@@ -185,7 +185,7 @@ func (s *Cluster) daemons() []*place.Daemon {
 }
 
 // jobsPatience is how long jobs that are cancelled may take to end.
-const jobsPatience = 10 * time.Second
+const jobsPatience = time.Minute
 
 // cancelAll ends all jobs: they would outlive the daemons. What cannot be ended
 // in time is left.

@@ -74,6 +74,69 @@ func TestFilesAreSentForShortlyBeforeTheCoreIsFree(t *testing.T) {
 	}
 }
 
+func TestFilesAreSentForEarlierWhereOtherCoresMayWantTheirsToo(t *testing.T) {
+	tasks := []flow.Task{{Name: "0", Work: 1}, {Name: "1", Work: 400}, {Name: "2", Work: 400}}
+	first := &flow.Schedule{Slots: []flow.Slot{{Host: 0, End: 1}, {Host: 1, End: 400}, {Host: 1, Start: 400, End: 800}}, Makespan: 800}
+	near := hosts(1, 1, 1)
+	near[2].Site = 1
+	c := newConductor(t, tasks, []flow.Edge{{From: 0, To: 2, Bytes: 4e6}}, near, func(cfg *Config) { cfg.First, cfg.Static = first, true })
+	c.Step(0, Input{Kind: Begin})
+	c.Step(0, Input{Kind: Started, Task: 0})
+	c.Step(0, Input{Kind: Started, Task: 1})
+	out := c.Step(1, Input{Kind: Ended, Task: 0, Seconds: 1, Share: 1})
+	if len(out.Orders) != 0 || out.Wake < 390 || out.Wake > 391 {
+		t.Fatalf("orders %v, wake at %v, want none before two files of 4.1 s could come before 400", out.Orders, out.Wake)
+	}
+}
+
+func TestFilesAreSentForWhenTheTaskBeforeShouldHaveEnded(t *testing.T) {
+	tasks := []flow.Task{{Name: "0", Work: 105}, {Name: "1", Work: 100}, {Name: "2", Work: 100}}
+	first := &flow.Schedule{Slots: []flow.Slot{{Host: 0, End: 105}, {Host: 1, End: 100}, {Host: 1, Start: 109, End: 209}}, Makespan: 209}
+	c := newConductor(t, tasks, []flow.Edge{{From: 0, To: 2, Bytes: 4e6}}, hosts(1, 1), func(cfg *Config) { cfg.First, cfg.Static = first, true })
+	c.Step(0, Input{Kind: Begin})
+	c.Step(0, Input{Kind: Started, Task: 0})
+	c.Step(0, Input{Kind: Started, Task: 1})
+	if out := c.Step(105, Input{Kind: Ended, Task: 0, Seconds: 105, Share: 1}); len(out.Orders) != 1 || out.Orders[0].Task != 2 {
+		t.Errorf("orders %v while task 1 is 5 s late, want task 2 to be sent", out.Orders)
+	}
+}
+
+func TestATaskThatIsLateIsExpectedSoonIfOthersOfItsKindTakeTheSame(t *testing.T) {
+	c := newConductor(t, sweep(20, 10), nil, hosts(1, 1), nil)
+	running := map[int]bool{}
+	begin := func(now float64, orders []Order) {
+		for _, o := range orders {
+			running[o.Task] = true
+			begun := c.Step(now, Input{Kind: Started, Task: o.Task})
+			if len(begun.Orders) != 0 {
+				t.Fatalf("%v is sent to a core that is busy", begun.Orders)
+			}
+		}
+	}
+	begin(0, c.Step(0, Input{Kind: Begin}).Orders)
+	for task := range running {
+		if late := c.expected(10.05, task) - 10.05; late < 0.8 {
+			t.Errorf("nothing is known of the kind, and a late task is expected after %v s", late)
+		}
+	}
+	for now := 10.0; now <= 50; now += 10 {
+		var next []Order
+		for task := range running {
+			delete(running, task)
+			next = append(next, c.Step(now, Input{Kind: Ended, Task: task, Seconds: 10, Share: 1}).Orders...)
+		}
+		begin(now, next)
+	}
+	for task := range running {
+		if late := c.expected(60.05, task) - 60.05; late > 0.4 {
+			t.Errorf("ten of the kind took the same, and a late task is expected after %v s", late)
+		}
+		if late := c.expected(64, task) - 64; late < 2 {
+			t.Errorf("4 s late, and expected after %v s", late)
+		}
+	}
+}
+
 func TestLoadIsNotMistakenForAWrongModel(t *testing.T) {
 	c := newConductor(t, sweep(8, 10), nil, hosts(1, 1), nil)
 	c.Step(0, Input{Kind: Changed, Host: 0, Share: 0.5})

@@ -56,6 +56,8 @@ type Conductor struct {
 	cores []core
 	model *model
 
+	siteCores []int // of each site
+
 	plan   *flow.Schedule
 	queue  [][]int32 // of each core, the tasks that the plan gives it and that have not been sent
 	stale  string    // why the plan is to be made anew; "": it is not
@@ -89,9 +91,11 @@ type core struct{ tasks []int32 }
 
 // New makes a conductor. Nothing happens before the first Step.
 func New(cfg Config) (*Conductor, error) {
-	c := &Conductor{cfg: cfg, d: cfg.DAG, task: make([]task, len(cfg.DAG.Tasks)), hosts: make([]host, len(cfg.Hosts)), left: len(cfg.DAG.Tasks)}
+	c := &Conductor{cfg: cfg, d: cfg.DAG, task: make([]task, len(cfg.DAG.Tasks)), hosts: make([]host, len(cfg.Hosts)), left: len(cfg.DAG.Tasks),
+		siteCores: make([]int, cfg.Sites)}
 	for h := range c.hosts {
 		c.hosts[h] = host{share: 1, down: cfg.Hosts[h].Down}
+		c.siteCores[cfg.Hosts[h].Site] += cfg.Hosts[h].Cores
 	}
 	for t := range c.task {
 		c.d.Parents(t, func(int, float64) { c.task[t].parents++ })

@@ -29,10 +29,11 @@ func (c *Conductor) dispatch(now float64) []Order {
 // time at which its files are there. If that will be so later, it sees to it that
 // somebody looks then.
 func (c *Conductor) turn(now float64, t int32, cores []int32) bool {
-	moving := c.moving(int(t), c.plan.Slots[t].Host)
-	// Files are sent for before the core is free, with some time to spare. What takes
-	// next to no time is decided when it is.
-	const spare, nothing = 1.2, 0.001
+	h := c.plan.Slots[t].Host
+	moving, takes := c.moving(int(t), h), c.grid.Takes(&c.d.Tasks[t], h)
+	// What takes next to no time is decided when the core is free.
+	const nothing = 0.001
+	early := c.early(h, moving, takes)
 	var busy float64
 	for _, core := range cores {
 		for len(c.queue[core]) > 0 && c.task[c.queue[core][0]].state != waits {
@@ -45,18 +46,32 @@ func (c *Conductor) turn(now float64, t int32, cores []int32) bool {
 		case n > 1 || n == 1 && c.task[c.cores[core].tasks[0]].state != running:
 			return false
 		case n == 1:
-			busy = max(busy, c.expected(now, int(c.cores[core].tasks[0]))-now)
+			// One that should have ended may do so any moment: that is no time to wait.
+			busy = max(busy, c.ends(now, int(c.cores[core].tasks[0]))-now, tiny)
 		}
 	}
 	if busy == 0 {
 		return true
 	}
-	if moving < nothing*c.grid.Takes(&c.d.Tasks[t], c.plan.Slots[t].Host) {
+	if moving < nothing*takes {
 		return false
 	}
-	if busy <= spare*moving+1e-6 { // what a clock rounds off
+	if busy <= early+tiny {
 		return true
 	}
-	c.wakeAt(now + busy - spare*moving)
+	c.wakeAt(now + busy - early)
 	return false
+}
+
+// tiny is what a clock rounds off, in seconds.
+const tiny = 1e-6
+
+// early is how long before a core of a host is free the files of its next task are
+// sent for: with some time to spare, and the more if the other cores of the site may
+// want theirs at the same time over the same way. For that a task is bound to a core
+// a little earlier, but only by a small part of what it takes.
+func (c *Conductor) early(h int, moving, takes float64) float64 {
+	const spare, atMost = 1.2, 0.05
+	alone := spare * moving
+	return max(alone, min(alone*float64(c.siteCores[c.cfg.Hosts[h].Site]), atMost*takes))
 }

@@ -8,11 +8,13 @@ import (
 	"github.com/godwit-hpc/godwit/internal/policy/flow"
 )
 
-// Sizes, in tasks that have not started × hosts, up to which planning again costs
-// next to nothing, and above which one heuristic must do.
+// Sizes, in tasks that have not started × hosts, up to which planning again is done
+// for every trifle, up to which it costs next to nothing, and above which one
+// heuristic must do.
 const (
-	cheap = 20_000
-	dear  = 300_000
+	trifling = 5_000
+	cheap    = 20_000
+	dear     = 300_000
 )
 
 // due tells whether to plan again now. What costs something waits until a good
@@ -24,12 +26,7 @@ func (c *Conductor) due() bool {
 	if c.plan == nil {
 		return true
 	}
-	unsent := 0
-	for t := range c.task {
-		if c.task[t].state == waits {
-			unsent++
-		}
-	}
+	unsent := c.unsent()
 	switch {
 	case unsent == 0:
 		c.stale, c.urgent = "", false
@@ -38,6 +35,17 @@ func (c *Conductor) due() bool {
 		return c.lostPlaces()
 	}
 	return c.urgent || unsent*len(c.hosts) <= cheap || c.fresh*50 > unsent
+}
+
+// unsent is how many tasks have not started.
+func (c *Conductor) unsent() int {
+	n := 0
+	for t := range c.task {
+		if c.task[t].state == waits {
+			n++
+		}
+	}
+	return n
 }
 
 // lostPlaces tells whether a task is to run, by the plan, on a host that is gone.

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"testing"
@@ -68,20 +69,24 @@ func BenchmarkHeuristic(b *testing.B) {
 }
 
 // BenchmarkNaiveMinMin is the textbook as a baseline: every ready task on
-// every host for every choice. It is given 1/50 of the tasks and a tenth of
-// the hosts.
+// every host for every choice. It is given 1/100, 1/50 and 1/25 of the tasks and a
+// tenth of the hosts, from which one can see how it grows: nearly with the square of
+// the tasks. All of them on all hosts would take hours.
 func BenchmarkNaiveMinMin(b *testing.B) {
-	d, g := montage(b, 400), grid(10, 10)
-	b.Run("naive", func(b *testing.B) {
-		for b.Loop() {
-			naiveMinMin(d, g)
-		}
-	})
-	b.Run("ours", func(b *testing.B) {
-		for b.Loop() {
-			byMatrix(d, g, Weights{1, 1}, minMin, nil)
-		}
-	})
+	g := grid(10, 10)
+	for _, images := range []int{200, 400, 800} {
+		d := montage(b, images)
+		b.Run(fmt.Sprintf("naive-%d", len(d.Tasks)), func(b *testing.B) {
+			for b.Loop() {
+				naiveMinMin(d, g)
+			}
+		})
+		b.Run(fmt.Sprintf("ours-%d", len(d.Tasks)), func(b *testing.B) {
+			for b.Loop() {
+				byMatrix(d, g, Weights{1, 1}, minMin, nil)
+			}
+		})
+	}
 }
 
 // naiveMinMin has no insertion: a core is free when its last task ends.

@@ -17,11 +17,11 @@ type Budget struct {
 
 // Parameters of the search, from trials on the recorded workflows.
 const (
-	heat      = 0.003 // temperature at the beginning of a round, of the makespan
+	heat      = 0.006 // temperature at the beginning of a round, of the makespan
 	cold      = 1e-5  // and at its end
-	perTask   = 10    // steps of a round for each task …
-	atLeast   = 3000  // … and at the fewest
-	perGroup  = 25    // steps between two passes for each group
+	perTask   = 30    // steps of a round for each task …
+	atLeast   = 10000 // … and at the fewest
+	perGroup  = 25    // steps between two passes for each group, at first
 	stopEvery = 16    // steps between two questions whether to stop
 )
 
@@ -34,9 +34,8 @@ type search struct {
 	span   float64
 	path   []int32 // tasks that hold up the end, the last one first
 	best   *Schedule
-	moved  []turn  // hosts before the step
-	prev   []int32 // the task before each on its core; -1: none
-	last   []int32 // of each core, while prev is filled in
+	own    *Schedule // the best, if it is a step of the search that found it: nobody else has it
+	moved  []turn    // hosts before the step
 }
 
 type turn struct {
@@ -49,22 +48,24 @@ func improve(d *DAG, g *Grid, s *Schedule, bound float64, behind *optimistic, w 
 	rng := rand.New(rand.NewPCG(w.Seed, 0))
 	f := &search{rng: rng, best: s, behind: behind}
 	var p *passes
-	perPass := 0
 	if cells := len(d.Tasks) * len(g.groups); cells <= passCells {
 		p = newPasses(d, g, s, behind, rng)
-		perPass = perGroup * len(g.groups)
 	}
+	nextPass, pause := 0, perGroup*len(g.groups)
 	f.begin(d, g)
 	round := max(atLeast, perTask*len(d.Tasks))
 	for i := 0; i < w.Steps && f.best.Makespan > bound*(1+slack); i++ {
 		if i%stopEvery == 0 && w.Stop != nil && w.Stop(f.best.Makespan) {
 			break
 		}
-		if p != nil && i%perPass == 0 {
+		if p != nil && i == nextPass {
 			if p.pass(); p.best.Makespan < f.best.Makespan {
 				f.best = p.best
 				f.begin(d, g)
+			} else {
+				pause *= 2 // most find nothing, and take as long as many steps
 			}
+			nextPass += pause
 		}
 		if i > 0 && i%round == 0 {
 			f.begin(d, g)
@@ -85,16 +86,8 @@ func (f *search) begin(d *DAG, g *Grid) {
 // trace follows the critical path back from the task that ends last: to the
 // parent whose data it waited for, or to the task before it on its core.
 func (f *search) trace() {
-	if f.prev == nil {
-		f.prev, f.last = make([]int32, len(f.slots)), make([]int32, len(f.free))
-	}
-	for c := range f.last {
-		f.last[c] = -1
-	}
-	at := f.order[0]
-	for _, t := range f.order {
-		c := f.core(t)
-		f.prev[t], f.last[c] = f.last[c], t
+	at := f.sinks[0]
+	for _, t := range f.sinks {
 		if f.slots[t].End > f.slots[at].End {
 			at = t
 		}
@@ -108,16 +101,32 @@ func (f *search) trace() {
 
 // holds is the task that keeps t from starting earlier, -1 if none does.
 func (f *search) holds(t int32) int32 {
-	start := f.slots[t].Start
-	if start == 0 {
+	if u := f.ahead(t); u >= 0 {
+		return u
+	}
+	if f.ready[t] == 0 {
 		return -1
 	}
 	for _, p := range f.d.pred.of(t) {
-		if f.slots[p.task].End+f.g.transfer(f.host[p.task], f.host[t], p.bytes) == start {
+		if f.slots[p.task].End+f.g.transfer(f.host[p.task], f.host[t], p.bytes) == f.ready[t] {
 			return p.task
 		}
 	}
-	return f.prev[t]
+	return -1
+}
+
+// ahead is the task that has the core of t when its data is there, -1 if none does.
+func (f *search) ahead(t int32) int32 {
+	s := &f.slots[t]
+	if s.Start <= f.ready[t] {
+		return -1
+	}
+	for i := int(f.place[t]) - 1; i >= 0; i-- {
+		if u := f.order[i]; f.slots[u].Host == s.Host && f.slots[u].Core == s.Core {
+			return u
+		}
+	}
+	return -1
 }
 
 // advance makes one step and keeps it if it lengthens the plan by no more than
@@ -128,18 +137,19 @@ func (f *search) advance(temperature float64) {
 	t := f.path[at]
 	from, to := -1, 0 // the turn that changed, if any did
 	switch r := f.rng.IntN(20); {
-	case r < 5:
+	case r < 4:
 		from, to = f.earlier(t)
-	case r < 8 && at+1 < len(f.path):
+	case r < 6 && at+1 < len(f.path):
 		h := f.somewhere(t)
 		f.move(t, h)
 		f.move(f.path[at+1], h)
-	case r < 11:
-		f.swap(t)
-	case r < 13:
+	case r < 7:
 		f.together(t)
-	default:
-		f.move(t, f.somewhere(t))
+	case r < 13:
+		f.move(t, f.better(t))
+	}
+	if len(f.moved) == 0 && from < 0 {
+		f.swap(t)
 	}
 	if len(f.moved) == 0 && from < 0 {
 		return
@@ -175,7 +185,11 @@ func (f *search) adopt(first int) {
 	f.keep()
 	f.span = f.makespan()
 	if f.span < f.best.Makespan {
-		f.best = f.schedule()
+		if f.best != f.own {
+			f.own = &Schedule{Slots: make([]Slot, len(f.slots))}
+		}
+		copy(f.own.Slots, f.slots)
+		f.own.Makespan, f.best = f.span, f.own
 	}
 	f.trace()
 }
@@ -217,17 +231,58 @@ func (f *search) somewhere(t int32) int32 {
 	return hosts[f.rng.IntN(len(hosts))]
 }
 
+// better is the one of several hosts at which t would end first, with what lies
+// behind it.
+func (f *search) better(t int32) int32 {
+	const tries, few = 4, 16
+	if len(f.d.pred.of(t)) > few {
+		return f.somewhere(t)
+	}
+	f.rewind(int(f.place[t]))
+	best, least := f.host[t], math.Inf(1)
+	for range tries {
+		h := f.somewhere(t)
+		if h == f.host[t] || !f.g.groups[f.g.in[h]].kind.runs(&f.d.Tasks[t]) {
+			continue
+		}
+		if end := f.endOn(t, h); end < least {
+			best, least = h, end
+		}
+	}
+	return best
+}
+
+// endOn is when t would end on a host, and all behind it at best, if nothing else
+// changed. Cores are as they are before its turn.
+func (f *search) endOn(t, h int32) float64 {
+	start := math.Inf(1)
+	for _, free := range f.free[f.g.core[h]:f.g.core[h+1]] {
+		start = min(start, free)
+	}
+	for _, p := range f.d.pred.of(t) {
+		start = max(start, f.slots[p.task].End+f.g.transfer(f.host[p.task], h, p.bytes))
+	}
+	end := start + f.g.takes(&f.d.Tasks[t], f.g.in[h])
+	if f.behind != nil {
+		end += f.behind.of(t)[f.g.in[h]]
+	}
+	return end
+}
+
 // swap exchanges the hosts of t and of a task near it in the order.
 func (f *search) swap(t int32) {
-	const near = 32
-	i := int(f.place[t]) + f.rng.IntN(2*near+1) - near
-	if i < 0 || i >= len(f.order) {
+	const near, tries = 32, 3
+	for range tries {
+		i := int(f.place[t]) + f.rng.IntN(2*near+1) - near
+		if i < 0 || i >= len(f.order) || f.host[f.order[i]] == f.host[t] {
+			continue
+		}
+		u := f.order[i]
+		a, b := f.host[t], f.host[u]
+		f.move(t, b)
+		f.move(u, a)
 		return
 	}
-	u := f.order[i]
-	a, b := f.host[t], f.host[u]
-	f.move(t, b)
-	f.move(u, a)
 }
 
 // together brings the parents of t to one host with it, if they are few.
@@ -247,7 +302,7 @@ func (f *search) together(t int32) {
 // earlier lets t go before the task that keeps its core busy. It says where t
 // stands afterwards and where it stood.
 func (f *search) earlier(t int32) (from, to int) {
-	u := f.prev[t]
+	u := f.ahead(t)
 	if u < 0 {
 		return -1, 0
 	}

@@ -17,12 +17,15 @@ type mapping struct {
 	host   []int32
 	slots  []Slot
 	was    []Slot      // before the present attempt
+	ready  []float64   // when all data of each task is on its host
 	free   []float64   // of each core
+	sinks  []int32     // tasks that nothing waits for
 	tail   []float64   // at least how long it takes from the end of each task to the end of all
 	behind *optimistic // the same for each group, with what must be moved; nil: not known
 	step   int         // distance of the marks
 	marks  [][]float64 // states of the cores at every step-th position, so that a change need not begin at the beginning
 	valid  int         // so many marks are of the present order
+	at     int         // the position at which the cores are; -1: at none
 	ripple ripple
 }
 
@@ -30,20 +33,27 @@ type mapping struct {
 // that of the schedule.
 func newMapping(d *DAG, g *Grid, s *Schedule) *mapping {
 	m := &mapping{d: d, g: g, order: s.order(d), place: make([]int32, len(d.Tasks)), host: make([]int32, len(d.Tasks)),
-		slots: make([]Slot, len(d.Tasks)), free: make([]float64, g.Cores())}
+		slots: make([]Slot, len(d.Tasks)), ready: make([]float64, len(d.Tasks)), free: make([]float64, g.Cores())}
 	m.tail = longest(d.reversed(), leastTimes(d, g))
 	for t := range s.Slots {
 		m.host[t] = int32(s.Slots[t].Host)
+	}
+	for t := range d.Tasks {
+		if len(d.succ.of(int32(t))) == 0 {
+			m.sinks = append(m.sinks, int32(t))
+		}
 	}
 	m.number(0, len(m.order))
 	m.step = max(16, int(math.Sqrt(float64(len(m.order)))), len(m.order)*g.Cores()>>22)
 	m.marks = make([][]float64, len(m.order)/m.step+1)
 	for _, t := range m.order {
+		m.ready[t] = m.arrival(t)
 		m.slots[t] = m.slot(t)
 		m.free[m.core(t)] = m.slots[t].End
 	}
+	m.at = -1
 	m.was = slices.Clone(m.slots)
-	m.ripple = ripple{stale: make([]bool, len(d.Tasks)), other: make([]bool, len(g.Hosts)), free: make([]float64, g.Cores())}
+	m.ripple = ripple{touched: make([]touch, len(d.Tasks)), other: make([]bool, len(g.Hosts)), free: make([]float64, g.Cores())}
 	return m
 }
 
@@ -57,6 +67,10 @@ func (m *mapping) number(from, to int) {
 // rewind brings the cores to their state at a position, from the last mark
 // before it, and makes the marks on the way that are missing.
 func (m *mapping) rewind(to int) {
+	if m.at == to {
+		return
+	}
+	m.at = to
 	mark := min(to/m.step, m.valid-1)
 	at := 0
 	if mark >= 0 {
@@ -80,14 +94,18 @@ func (m *mapping) rewind(to int) {
 
 func (m *mapping) core(t int32) int32 { return m.g.core[m.host[t]] + int32(m.slots[t].Core) }
 
+// arrival is when all data of t is on its host, by the times of its parents.
+func (m *mapping) arrival(t int32) float64 {
+	h, last := m.host[t], 0.0
+	for _, p := range m.d.pred.of(t) {
+		last = max(last, m.slots[p.task].End+m.g.transfer(m.host[p.task], h, p.bytes))
+	}
+	return last
+}
+
 // slot is when and on which core of its host t runs after all before it.
 func (m *mapping) slot(t int32) Slot {
-	h := m.host[t]
-	start := 0.0
-	for _, p := range m.d.pred.of(t) {
-		parent := &m.slots[p.task]
-		start = max(start, parent.End+m.g.transfer(m.host[p.task], h, p.bytes))
-	}
+	h, start := m.host[t], m.ready[t]
 	first, end := m.g.core[h], m.g.core[h+1]
 	best := first
 	for c := first + 1; c < end && m.free[best] > start; c++ {
@@ -107,17 +125,18 @@ func (m *mapping) slot(t int32) Slot {
 // times than they were. If it gives up, times are as before.
 func (m *mapping) attempt(from, until int, moved []turn, limit float64) bool {
 	m.rewind(from)
+	m.at = -1
 	r := &m.ripple
 	for _, x := range moved {
-		r.touch(x.task)
+		r.touch(x.task, unknown)
 	}
 	if until > from {
 		m.disturb(m.host[m.order[from]])
 	}
 	ok := true
-	for i := from; i < len(m.order) && (i <= until || r.touched > 0 || r.uneasy > 0); i++ {
+	for i := from; i < len(m.order) && (i <= until || r.waiting > 0 || r.uneasy > 0); i++ {
 		t := m.order[i]
-		if h := m.host[t]; !r.stale[t] && !r.other[h] {
+		if h := m.host[t]; r.touched[t] == no && !r.other[h] {
 			m.free[m.core(t)] = m.slots[t].End
 		} else if ok = m.again(t, limit); !ok {
 			break
@@ -130,6 +149,9 @@ func (m *mapping) attempt(from, until int, moved []turn, limit float64) bool {
 			m.slots[t] = m.was[t]
 		}
 		r.changed = r.changed[:0]
+		for _, x := range slices.Backward(r.readied) {
+			m.ready[x.task] = x.was
+		}
 	}
 	r.clear()
 	return ok
@@ -137,21 +159,23 @@ func (m *mapping) attempt(from, until int, moved []turn, limit float64) bool {
 
 // again works out the times of a task once more.
 func (m *mapping) again(t int32, limit float64) bool {
-	r, old, s := &m.ripple, m.was[t], m.slot(t)
-	if r.stale[t] {
-		r.stale[t] = false
-		r.touched--
+	r, old := &m.ripple, m.was[t]
+	if r.touched[t] != no {
+		if r.touched[t] == unknown {
+			m.arrives(t, m.arrival(t))
+		}
+		r.touched[t] = no
+		r.waiting--
 	}
+	s := m.slot(t)
 	if s != old {
 		m.slots[t] = s
 		r.changed = append(r.changed, t)
 		if s.End+m.rest(t) > limit {
 			return false
 		}
-		if s.End != old.End || s.Host != old.Host {
-			for _, c := range m.d.succ.of(t) {
-				r.touch(c.task)
-			}
+		if (s.End != old.End || s.Host != old.Host) && !m.tell(t, old, s, limit) {
+			return false
 		}
 		m.disturb(int32(s.Host))
 		m.disturb(int32(old.Host))
@@ -164,6 +188,37 @@ func (m *mapping) again(t int32, limit float64) bool {
 	return true
 }
 
+// tell lets the children of a task know that it ends at another time or elsewhere. Most
+// of them wait for other data, and need not be looked at. It is false if one of them
+// must end too late now.
+func (m *mapping) tell(t int32, old, now Slot, limit float64) bool {
+	r := &m.ripple
+	for _, c := range m.d.succ.of(t) {
+		if r.touched[c.task] == unknown {
+			continue
+		}
+		h := m.host[c.task]
+		is := now.End + m.g.transfer(int32(now.Host), h, c.bytes)
+		if ready := m.ready[c.task]; is > ready {
+			x := &m.was[c.task]
+			if (is+(x.End-x.Start))*(1-slack)+m.rest(c.task) > limit {
+				return false
+			}
+			m.arrives(c.task, is)
+			r.touch(c.task, later)
+		} else if is < ready && old.End+m.g.transfer(int32(old.Host), h, c.bytes) >= ready {
+			r.touch(c.task, unknown)
+		}
+	}
+	return true
+}
+
+// arrives says when all data of a task is there now.
+func (m *mapping) arrives(t int32, when float64) {
+	m.ripple.readied = append(m.ripple.readied, readied{t, m.ready[t]})
+	m.ready[t] = when
+}
+
 // rest is at least how long it takes from the end of a task to the end of all.
 func (m *mapping) rest(t int32) float64 {
 	if m.behind == nil {
@@ -174,32 +229,47 @@ func (m *mapping) rest(t int32) float64 {
 
 // A ripple is how far a change has got in the order.
 type ripple struct {
-	stale   []bool    // tasks to work out again
+	touched []touch   // tasks to work out again
 	other   []bool    // hosts whose cores are free at other times than they were
 	free    []float64 // when the cores of these hosts were free
-	touched int       // stale tasks
+	waiting int       // touched tasks that were not worked out yet
 	uneasy  int       // such hosts
-	tasks   []int32   // that were stale
+	tasks   []int32   // that were touched
 	hosts   []int32   // that were other
 	changed []int32   // tasks with other slots
+	readied []readied // tasks whose data is there at another time
 }
 
-func (r *ripple) touch(t int32) {
-	if !r.stale[t] {
-		r.stale[t] = true
-		r.touched++
+// touch is why a task is to be worked out again.
+type touch uint8
+
+const (
+	no      touch = iota // it is not
+	later                // its data comes later, it is known when
+	unknown              // its data comes at another time, or it has another host
+)
+
+type readied struct {
+	task int32
+	was  float64
+}
+
+func (r *ripple) touch(t int32, why touch) {
+	if r.touched[t] == no {
+		r.waiting++
 		r.tasks = append(r.tasks, t)
 	}
+	r.touched[t] = why
 }
 
 func (r *ripple) clear() {
 	for _, t := range r.tasks {
-		r.stale[t] = false
+		r.touched[t] = no
 	}
 	for _, h := range r.hosts {
 		r.other[h] = false
 	}
-	r.tasks, r.hosts, r.touched, r.uneasy = r.tasks[:0], r.hosts[:0], 0, 0
+	r.tasks, r.hosts, r.readied, r.waiting, r.uneasy = r.tasks[:0], r.hosts[:0], r.readied[:0], 0, 0
 }
 
 // disturb says that the cores of a host will be free at other times from here on.
@@ -239,7 +309,7 @@ func (m *mapping) changed(from int) { m.valid = min(m.valid, from/m.step+1) }
 
 func (m *mapping) makespan() float64 {
 	last := 0.0
-	for t := range m.slots {
+	for _, t := range m.sinks {
 		last = max(last, m.slots[t].End)
 	}
 	return last

@@ -7,14 +7,15 @@ import (
 )
 
 // fromScratch works out the times of an order and its hosts, all of them.
-func fromScratch(m *mapping) []Slot {
+func fromScratch(m *mapping) ([]Slot, []float64) {
 	x := *m
-	x.slots, x.free = make([]Slot, len(m.slots)), make([]float64, len(m.free))
+	x.slots, x.ready, x.free = make([]Slot, len(m.slots)), make([]float64, len(m.ready)), make([]float64, len(m.free))
 	for _, t := range x.order {
+		x.ready[t] = x.arrival(t)
 		x.slots[t] = x.slot(t)
 		x.free[x.core(t)] = x.slots[t].End
 	}
-	return x.slots
+	return x.slots, x.ready
 }
 
 func TestTimesThatAStepReachesAreThoseOfWorkingThemAllOut(t *testing.T) {
@@ -24,7 +25,8 @@ func TestTimesThatAStepReachesAreThoseOfWorkingThemAllOut(t *testing.T) {
 			f.begin(d, g)
 			for i := range 400 {
 				f.advance(f.best.Makespan * []float64{0.1, 0.01, 0}[i%3])
-				if !slices.Equal(f.slots, fromScratch(f.mapping)) || !slices.Equal(f.slots, f.was) {
+				slots, ready := fromScratch(f.mapping)
+				if !slices.Equal(f.slots, slots) || !slices.Equal(f.ready, ready) || !slices.Equal(f.slots, f.was) {
 					t.Fatalf("%s on %s: other times after step %d", name, gridName, i)
 				}
 			}

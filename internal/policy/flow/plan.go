@@ -30,6 +30,19 @@ func turns() []string {
 	return []string{HEFT, Backward, Lookahead, MaxMin, PEFT, Subset, Suffer, MinMin}
 }
 
+// costs is about how many times as long as HEFT the others take, with what they need;
+// for those that seldom find anything more than that, so that time is left for the
+// search.
+func costs(name string) float64 {
+	switch name {
+	case Backward:
+		return 1.5
+	case Lookahead:
+		return 3
+	}
+	return 15
+}
+
 // classic are the heuristics that run even where there is nothing left to win, so
 // that plans can be compared, unless time counts.
 var classic = []string{MinMin, MaxMin, Suffer, HEFT}
@@ -39,9 +52,9 @@ type Options struct {
 	Weights    Weights  // of the matrix; zero: 1 and 1
 	Heuristics []string // which; none: all that can help
 	// Worth is asked before each heuristic but the first, unless they are named:
-	// may a plan between the bound and the best one pay for the time to find it?
-	// nil: yes.
-	Worth func(best, bound float64) bool
+	// may a plan between the bound and the best one pay for the time to find it, if
+	// that is about so many times what the first one took? nil: yes.
+	Worth func(best, bound, cost float64) bool
 	// From is how far the workflow has got; nil: it has not begun. What has begun is
 	// left where it is, and there is no improvement.
 	From *State
@@ -109,7 +122,7 @@ func (p *Plan) runAll(d *DAG, g *Grid, o *Options) (table *optimistic) {
 		case named || p.Schedule == nil:
 			return false
 		case o.Worth != nil:
-			return p.done() || !o.Worth(p.Schedule.Makespan, p.Bound)
+			return p.done() || !o.Worth(p.Schedule.Makespan, p.Bound, costs(name))
 		}
 		return p.done() && !slices.Contains(classic, name)
 	}
@@ -117,7 +130,7 @@ func (p *Plan) runAll(d *DAG, g *Grid, o *Options) (table *optimistic) {
 		if enough(name) {
 			continue
 		}
-		if i == 1 && !named || table == nil && (name == PEFT || name == Lookahead) {
+		if i == 2 && !named || table == nil && (name == PEFT || name == Lookahead) {
 			table = lookAhead(d, g)
 			if o.From == nil && !d.wide {
 				p.Bound = max(p.Bound, wayBound(d, g, table)*(1-slack))

@@ -92,11 +92,11 @@ func TestImprovementStopsWhenTold(t *testing.T) {
 func TestHeuristicsThatAreNotWorthTheirTimeAreLeftOutUnlessTheyAreNamed(t *testing.T) {
 	d, g := montage(t, 20), grid(4, 3)
 	asked := 0
-	worth := func(best, bound float64) bool {
-		if asked++; best < bound || bound < LowerBound(d, g) {
-			t.Errorf("best %v, bound %v", best, bound)
+	worth := func(best, bound, cost float64) bool {
+		if asked++; best < bound || bound < LowerBound(d, g) || cost < 1 {
+			t.Errorf("best %v, bound %v, cost %v", best, bound, cost)
 		}
-		return asked < 4 // twice before the second, when more is known of the bound
+		return asked < 4 // twice before the third, when more is known of the bound
 	}
 	p, err := New(d, g, Options{Worth: worth})
 	if err != nil {

@@ -34,7 +34,8 @@ func clusterMin(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reaso
 	for i, comp := range order {
 		fits[i] = make([]bool, len(clusters))
 		for k, c := range clusters {
-			fits[i][k] = eligible(v, job, &job.Components[comp], c.Cluster)
+			_, wait := Seats(v, c.Cluster, &job.Components[comp])
+			fits[i][k] = !wait && eligible(v, job, &job.Components[comp], c.Cluster)
 		}
 	}
 	for k := 1; k <= min(len(clusters), len(order)); k++ {

@@ -65,7 +65,7 @@ func At(v world.View, job *core.Job, at core.ClusterID, dst []Choice) ([]Choice,
 	}
 	c, comp := v.Cluster(at), &job.Components[0]
 	s := spot{view: v, job: job, comp: comp, cluster: c, room: v.Room(c)}
-	if !eligible(v, job, comp, c) || s.room < comp.Min {
+	if _, wait := Seats(v, c, comp); wait || !eligible(v, job, comp, c) || s.room < comp.Min {
 		return dst, false
 	}
 	return append(dst, Choice{Cluster: at, Size: firstSize(s), Min: comp.Min, Max: min(comp.Max, c.Usable())}), true
@@ -209,7 +209,7 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 	var why core.Reason
 	var chosen spot
 	found, runnerUp, queues := false, false, true
-	widest := 0
+	widest, seats := 0, -1
 	for id, c := range v.Clusters() {
 		if !eligible(v, job, comp, c) {
 			continue
@@ -221,6 +221,10 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 		}
 		widest = max(widest, s.room)
 		waits := s.room < comp.Min
+		if now, wait := Seats(v, c, comp); wait && !waits {
+			seats = max(seats, now)
+			continue
+		}
 		if waits && (!c.Managed() || comp.Min > c.QueueRoom()-s.taken || found && !queues) {
 			continue
 		}
@@ -234,6 +238,9 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 		} else if !runnerUp || sc.better(&second) {
 			second, runnerUp = sc, true
 		}
+	}
+	if !found && seats >= 0 {
+		return Choice{}, core.Reason{Code: core.TooFewHosts, A: float64(comp.Pattern.Nodes), B: float64(seats)}, false
 	}
 	if !found {
 		return Choice{}, core.Reason{Code: core.NoRoom, A: float64(comp.Min), B: float64(widest)}, false

@@ -28,7 +28,6 @@ type Question struct {
 	Moves      []Move
 	Moved      int     // how often it has been moved for its deadline
 	SinceMove  float64 // seconds since it was moved last; negative: never
-	SaveCost   float64 // seconds that it takes to save, move and restore it
 }
 
 // Config is how reluctant a job is to move. Zero values stand for the defaults.
@@ -100,18 +99,19 @@ func Decide(q Question, cfg Config) Verdict {
 		v.Why.Go, v.Why.LeftGo, v.Why.To = v.ChanceGo, best.Left.Median(), best.Cluster
 	}
 	v.Hopeless = max(v.ChanceStay, v.ChanceGo) < hopeless
-	v.Why.Code = judge(q, cfg, &v, ok)
+	v.Why.Code = NowhereElse
+	if ok {
+		v.Why.Code = judge(q, cfg, &v, best.Overhead)
+	}
 	if v.Why.Code == BetterChance || v.Why.Code == EndsEarlier {
 		v.Go, v.To = true, best.Cluster
 	}
 	return v
 }
 
-// judge says what to do of a job whose deadline is in danger.
-func judge(q Question, cfg Config, v *Verdict, any bool) Code {
-	if !any {
-		return NowhereElse
-	}
+// judge says what to do of a job whose deadline is in danger, and which could go on
+// elsewhere at this cost.
+func judge(q Question, cfg Config, v *Verdict, cost float64) Code {
 	gain := v.ChanceGo-v.ChanceStay >= cfg.MinGain
 	earlier := v.Why.LeftGo <= v.Why.LeftStay*(1-cfg.MinEarlier)
 	code := BetterChance
@@ -127,7 +127,7 @@ func judge(q Question, cfg Config, v *Verdict, any bool) Code {
 	if q.Moved >= cfg.MaxMoves {
 		return MovesUsedUp
 	}
-	if rest := cfg.rest(q); q.SinceMove >= 0 && q.SinceMove < rest {
+	if rest := cfg.rest(q.Moved, cost); q.SinceMove >= 0 && q.SinceMove < rest {
 		v.Why.SinceMove, v.Why.Rest = q.SinceMove, rest
 		return Resting
 	}
@@ -136,12 +136,10 @@ func judge(q Question, cfg Config, v *Verdict, any bool) Code {
 
 // rest is how long a job is left alone after a move: it has to show how it does
 // in the new place, and a job that is moved again and again would only be saved
-// and restored.
-func (c Config) rest(q Question) float64 {
-	if q.Moved <= 0 {
-		return max(c.Rest, c.RestCosts*q.SaveCost)
-	}
-	return max(c.Rest, c.RestCosts*q.SaveCost) * math.Pow(2, float64(q.Moved-1))
+// and restored. What counts is the cost of the move that it would make: another place
+// that is hard to get to is no reason to stay.
+func (c Config) rest(moved int, cost float64) float64 {
+	return max(c.Rest, c.RestCosts*cost) * math.Pow(2, float64(max(0, moved-1)))
 }
 
 // bestMove is the one with the best chance; of about equal chances the one that

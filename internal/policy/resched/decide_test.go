@@ -64,16 +64,19 @@ func TestEachSituationHasItsAnswerAndItsReason(t *testing.T) {
 			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 5)}, Moved: 4, SinceMove: 1e6},
 			code: MovesUsedUp, to: core.Nowhere, says: []string{"4 times"}},
 		{name: "moved a short while ago",
-			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 5)}, Moved: 1, SinceMove: 9},
+			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 3)}, Moved: 1, SinceMove: 9},
 			code: Resting, to: core.Nowhere, says: []string{"9 s ago", "10 s"}},
 		{name: "rests longer after each move",
-			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 5)}, Moved: 3, SinceMove: 39},
+			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 3)}, Moved: 3, SinceMove: 39},
 			code: Resting, to: core.Nowhere, says: []string{"40 s"}},
 		{name: "rests longer if moving is costly",
-			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 5)}, Moved: 1, SinceMove: 50, SaveCost: 20},
+			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 40, 20)}, Moved: 1, SinceMove: 50},
 			code: Resting, to: core.Nowhere, says: []string{"60 s"}},
+		{name: "another place is hard to get to, which does not matter",
+			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 3), to(2, 40, 500)}, Moved: 1, SinceMove: 11},
+			code: BetterChance, to: 1},
 		{name: "rested enough",
-			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 5)}, Moved: 1, SinceMove: 11},
+			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 3)}, Moved: 1, SinceMove: 11},
 			code: BetterChance, to: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -134,7 +137,7 @@ type grid struct {
 func (g *grid) question(rate []float64) Question {
 	q := Question{
 		TimeLeft: g.deadline - g.now, Moved: g.moved, SinceMove: -1,
-		Stay: predict.LogNormal(g.work/rate[g.here], g.spread), SaveCost: g.overhead[g.here],
+		Stay: predict.LogNormal(g.work/rate[g.here], g.spread),
 	}
 	if g.moved > 0 {
 		q.SinceMove = g.now - g.movedAt

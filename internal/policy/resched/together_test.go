@@ -43,7 +43,7 @@ func twoClusters(seed uint64, deadline, overhead float64, adapt bool, share func
 			since = at - moved
 		}
 		v := Decide(Question{
-			TimeLeft: deadline - at, Stay: stay, Moved: moves, SinceMove: since, SaveCost: overhead,
+			TimeLeft: deadline - at, Stay: stay, Moved: moves, SinceMove: since,
 			Moves: []Move{{Cluster: core.ClusterID(1 - here), Left: there, Overhead: overhead}},
 		}, Config{})
 		if v.Go {

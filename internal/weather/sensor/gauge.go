@@ -34,7 +34,9 @@ func gaugeOf(c net.Conn) *gauge {
 	return g
 }
 
-// acknowledged is how many bytes the other end has got since the connection began.
+// acknowledged is how many bytes the other end has got since the connection began,
+// also those after a gap: where a queue is full packets are lost, and what came after
+// the first of them counts as acknowledged only once it has been sent again.
 func (g *gauge) acknowledged() (n int64, ok bool) {
 	if g.raw == nil {
 		return 0, false
@@ -42,7 +44,7 @@ func (g *gauge) acknowledged() (n int64, ok bool) {
 	err := g.raw.Control(func(fd uintptr) {
 		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 		if err == nil {
-			n, ok = int64(info.Bytes_acked), info.Bytes_acked > 0
+			n, ok = int64(info.Bytes_acked)+int64(info.Sacked)*int64(info.Snd_mss), info.Bytes_acked > 0
 		}
 	})
 	return n, ok && err == nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -212,7 +213,7 @@ func TestSensorsMeasureWhatTheLinksAreAndDoNotDisturb(t *testing.T) {
 	until("the way between the sites is known", is(measured.Mbps, "north1", "south1", least, most))
 	until("and back", is(measured.Mbps, "south1", "north1", least, most))
 	until("its latency is known", is(measured.Ms, "south1", "north1", 8, 12))
-	until("that within a site too", is(measured.Ms, "south1", "south2", 0, 2))
+	until("that within a site too", is(measured.Ms, "south1", "south2", 0, 5))
 	until("machines are known", is(measured.CPU, "north1", "", 1, 1))
 	h, err := l.Host("south2")
 	if err == nil {
@@ -250,17 +251,63 @@ func TestSensorsMeasureWhatTheLinksAreAndDoNotDisturb(t *testing.T) {
 	}
 	check("up1", 40)
 	check("up2", 40)
-	g := book.Graph([]string{"north1", "north3", "south2"}, now(), 0)
-	if len(g.Links) != 3 {
-		t.Errorf("%+v", g)
-	}
-	for _, k := range g.Links {
-		least, most := rate(40)
-		if g.Hosts[k.A] == "north1" && g.Hosts[k.B] == "north3" {
-			least, most = rate(100)
+	until("the graph of three hosts is right", func() bool {
+		g := book.Graph([]string{"north1", "north3", "south2"}, now(), 0)
+		right := len(g.Links) == 3
+		for _, k := range g.Links {
+			least, most := rate(40)
+			if g.Hosts[k.A] == "north1" && g.Hosts[k.B] == "north3" {
+				least, most = rate(100)
+			}
+			right = right && k.Mbps >= least && k.Mbps <= most
 		}
-		if k.Mbps < least || k.Mbps > most {
-			t.Errorf("%s to %s: %.1f Mbit/s", g.Hosts[k.A], g.Hosts[k.B], k.Mbps)
+		return right
+	})
+}
+
+// A slow link has a short queue: a stream that gets up to speed loses packets there,
+// and what came after the first of them is not acknowledged for a while.
+func TestAWayThatLosesPacketsIsNotTakenForASlowerOne(t *testing.T) {
+	l := bed(t, "clusters: [{name: slow, hosts: 2, mbps: 10}]")
+	var ends []*onHost
+	for _, name := range []string{"slow1", "slow2"} {
+		h, err := l.Host(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, startSensor(t, h))
+	}
+	// Others use this machine: it is tried a few times.
+	var there, back []float64
+	for range 5 {
+		there, back = probes(t, ends)
+		if right(there) && right(back) {
+			return
 		}
 	}
+	t.Errorf("10 Mbit/s are said to be %.1f there and %.1f back", there, back)
+}
+
+// right says whether the middle one of a few probes is what a link of 10 Mbit/s gives.
+func right(list []float64) bool {
+	slices.Sort(list)
+	middle := list[len(list)/2]
+	return middle >= 0.85*0.95*10 && middle <= 1.15*0.95*10
+}
+
+// probes measures the way between two sensors a few times.
+func probes(t *testing.T, ends []*onHost) (there, back []float64) {
+	t.Helper()
+	for range 5 {
+		listens, err := ends[1].Sense(t.Context(), driver.Sensing{Listen: &driver.Listening{Name: "slow2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sensed, err := ends[0].Sense(t.Context(), driver.Sensing{Probe: &driver.Probe{To: *listens.Listens, Bytes: 400 << 10}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		there, back = append(there, sensed.Way.There.Mbps), append(back, sensed.Way.Back.Mbps)
+	}
+	return there, back
 }

@@ -33,6 +33,8 @@ type Options struct {
 	Hosts []Host // the broker's own first: it comes to others, who may not be able to come to it
 	Book  *weather.Book
 	Plan  plan.Config
+	// Unprobed says that no way is to be measured: machines are looked at only.
+	Unprobed bool
 	// Every is how often machines are looked at; 0: 30 s. Negative: never.
 	Every time.Duration
 	Now   func() core.Time
@@ -71,7 +73,9 @@ func New(o Options) *Watch {
 	var hosts []plan.Host
 	for i, h := range o.Hosts {
 		w.number[h.Name] = i
-		hosts = append(hosts, plan.Host{Name: h.Name, Site: h.Site})
+		if !o.Unprobed {
+			hosts = append(hosts, plan.Host{Name: h.Name, Site: h.Site})
+		}
 	}
 	w.plan = plan.New(o.Plan, hosts, o.Now())
 	return w
@@ -87,6 +91,9 @@ func (w *Watch) Run(ctx context.Context) {
 				tasks.Go(func() { w.lookAt(ctx, i) })
 			}
 		}
+	}
+	if w.plan.Ways() == 0 { // there is nothing to wait for
+		return
 	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

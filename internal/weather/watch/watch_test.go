@@ -110,6 +110,35 @@ func TestMachinesAreLookedAt(t *testing.T) {
 	}
 }
 
+// lookedAt is a sensor that tells when its machine is looked at.
+type lookedAt struct {
+	puppet
+	now func()
+}
+
+func (l *lookedAt) Sense(ctx context.Context, q driver.Sensing) (driver.Sensed, error) {
+	if q == (driver.Sensing{}) {
+		l.now()
+	}
+	return l.puppet.Sense(ctx, q)
+}
+
+func TestMachinesAreLookedAtAlsoWhereNoWayIsProbed(t *testing.T) {
+	for name, hosts := range map[string]int{"one host": 1, "two hosts": 2} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			a, b := &lookedAt{now: cancel}, &puppet{name: "b"}
+			w := New(Options{Book: weather.NewBook(), Now: func() core.Time { return core.AtSecond(1) }, Unprobed: hosts > 1,
+				Hosts: []Host{{Name: "a", Site: "x", Sensor: a, Machine: true}, {Name: "b", Site: "y", Sensor: b}}[:hosts]})
+			w.Run(ctx)
+			if got := all(w); got != "cpu a  0.25, mb a  4000" || len(a.asked)+len(b.asked) > 0 {
+				t.Errorf("%q is known; a was asked to %v, b to %v", got, a.asked, b.asked)
+			}
+		})
+	}
+}
+
 func TestATransferTellsAsMuchAsAProbe(t *testing.T) {
 	w, p := two(&puppet{}, &puppet{})
 	w.plan.Done(w.Now(), p.Way, plan.Result{OK: true, Mbps: 1e5, Bytes: 1000})

@@ -1,5 +1,5 @@
 # Random numbers, a thread, sqlite in the work folder, a temporary file, output
-# through a buffer.
+# through a buffer. The last step is taken only when there is a file "go".
 import hashlib, os, random, sqlite3, sys, tempfile, threading, time
 
 random.seed(1)
@@ -18,7 +18,10 @@ def wait():
 th = threading.Thread(target=wait)
 th.start()
 h = hashlib.sha256()
-for i in range(int(sys.argv[1])):
+steps = int(sys.argv[1])
+for i in range(steps):
+    while i == steps - 1 and not os.path.exists("go"):
+        time.sleep(0.01)
     for _ in range(3000):
         h.update(b"%d" % random.getrandbits(64))
     db.execute("insert into t values(?,?)", (i, h.hexdigest()))

@@ -147,7 +147,7 @@ func (h *Hosts) boot(t testing.TB) {
 // shutDown ends the first process and with it all others.
 func shutDown(t testing.TB, cmd *exec.Cmd, stdin io.Closer) {
 	_ = stdin.Close()
-	late := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 	_ = cmd.Wait()
 	if !late.Stop() {
 		t.Errorf("the hosts did not end by themselves")

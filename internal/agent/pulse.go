@@ -1,0 +1,64 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/calibrate"
+	"github.com/godwit-hpc/godwit/internal/history"
+	"github.com/godwit-hpc/godwit/internal/proctree"
+)
+
+// betweenPulses keeps what feeling the pulse costs near a thousandth of a
+// processor however often the program is looked at.
+const betweenPulses = 90 * time.Millisecond
+
+// pulse follows how slow the processors are that the program runs on: who shares
+// the core with it, in another virtual machine perhaps, takes what no share of the
+// CPU time shows.
+type pulse struct {
+	pace  history.Pace
+	speed float64
+	mean  calibrate.Slower // of the whole job, by its CPU time
+	now   float64          // relative to the reference host and its speed; 0: not known
+	felt  time.Duration    // when it was last felt
+	busy  bool
+}
+
+// pulseOf is how many times longer than on the reference host a fixed piece of work
+// takes on a processor that the attempt runs on now.
+func pulseOf(mark string) (float64, bool) {
+	cpu, ok := proctree.Of(mark).Processor()
+	if !ok {
+		return 0, false
+	}
+	p, err := calibrate.Pulse(cpu)
+	return p, err == nil
+}
+
+// slow is how many times longer than usual the program takes for the same, as last
+// felt.
+func (p *pulse) slow() float64 { return p.pace.Slow(p.now) }
+
+// ran counts what the program did at the pace last felt, in reference seconds.
+func (p *pulse) ran(work float64) { p.mean.Add(p.now, work) }
+
+// feelPulse finds out what the time to come is worth. It may have to wait for the
+// processor, so it is done beside all else.
+func (l *life) feelPulse() {
+	p := &l.watch.pulse
+	if l.around.pulse == nil || p.busy || p.felt > 0 && l.now()-p.felt < betweenPulses {
+		return
+	}
+	p.busy, p.felt = true, l.now()
+	mark := l.attempt.Mark
+	l.background(func(context.Context) (func(), func()) {
+		felt, ok := l.around.pulse(mark)
+		return func() {
+			p.busy = false
+			if ok {
+				p.now = felt * p.speed
+			}
+		}, nil
+	})
+}
