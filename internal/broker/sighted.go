@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/godwit-hpc/godwit/internal/core"
@@ -43,6 +44,6 @@ func (s *sighted) Bring(ctx context.Context, tree string) (driver.Moved, error) 
 // saw tells what a transfer that has just ended achieved, if anything was sent.
 func (b *Broker) saw(from, to string, m *driver.Moved, began core.Time) {
 	if b.opt.Moved != nil && m.Sent > 0 {
-		b.opt.Moved(from, to, m.Sent, b.now().Sub(began))
+		b.opt.Moved(from, to, m.Sent, cmp.Or(m.Took, b.now().Sub(began)))
 	}
 }

@@ -155,8 +155,10 @@ func TestAnInputComesFromWhereItIsFastest(t *testing.T) {
 		}
 	}
 	want("a new file", "leeds/x", 10)
-	slow := history.Transfer{What: history.StageIn, From: "leeds", To: "york", Sent: 20 * mb, Seconds: 10}
+	slow := history.Transfer{What: history.StageIn, From: "leeds", To: "york", Sent: 20 * mb, Seconds: 7}
 	want("one behind a slow line", "broker", 20, slow)
+	slow.Seconds = 5
+	want("one behind a line that seems a little slow", "leeds/x", 25, slow)
 	slow.Sent, slow.Seconds = 2*mb, 1
 	want("one of which only a short transfer is known", "leeds/x", 10, slow)
 	want("one of which only the way to the broker is known", "leeds/x", 10, history.Transfer{What: history.StageIn, From: "leeds", Sent: 100 * mb, Seconds: 1})

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -71,6 +72,18 @@ type source struct {
 	from    *cluster // nil: through the broker
 	want    driver.Wanted
 	seconds float64 // that it is expected to take
+	twice   bool    // it goes to the broker first
+}
+
+// price is the seconds, and what they cost others: the broker's link is everybody's,
+// so that going over it twice has to be clearly faster, and not only because one
+// transfer or probe of the other way was slow.
+func (s *source) price() float64 {
+	const detour = 1.5
+	if s.twice {
+		return detour * s.seconds
+	}
+	return s.seconds
 }
 
 // peer is what has the files of a cluster go to and come from others directly;
@@ -83,8 +96,8 @@ func (b *Broker) peer(ctx context.Context, c *cluster) driver.Peer {
 	return p
 }
 
-// sources are those of an input for a cluster that does not have it, the fastest
-// first.
+// sources are those of an input for a cluster that does not have it, the best first:
+// the fastest, but for price.
 func (b *Broker) sources(ctx context.Context, rows []history.Transfer, in *store.Input, to *cluster) []source {
 	size := float64(in.Size)
 	if in.Size < 0 {
@@ -94,6 +107,7 @@ func (b *Broker) sources(ctx context.Context, rows []history.Transfer, in *store
 	through := source{seconds: size / b.rate(rows, "", to.Name, to.Site == "")}
 	if home != nil && (in.Tree == "" || known.onlyElsewhere(in.Tree)) {
 		through.seconds += size / b.rate(rows, home.Name, "", home.Site == "")
+		through.twice = true
 	}
 	list := []source{through}
 	if b.peer(ctx, to) == nil {
@@ -101,22 +115,14 @@ func (b *Broker) sources(ctx context.Context, rows []history.Transfer, in *store
 	}
 	direct := func(from *cluster, w driver.Wanted) {
 		if from != nil && from.Site != to.Site && b.peer(ctx, from) != nil && b.ways.open(from, to, b.now()) {
-			list = append(list, source{from, w, size / b.directRate(rows, from.Name, to.Name)})
+			list = append(list, source{from: from, want: w, seconds: size / b.directRate(rows, from.Name, to.Name)})
 		}
 	}
 	direct(home, driver.Wanted{Path: in.Path})
 	for _, name := range known.keepers(in.Tree) {
 		direct(b.clusterNamed(name), driver.Wanted{Tree: in.Tree})
 	}
-	slices.SortStableFunc(list, func(a, b source) int {
-		switch {
-		case a.seconds < b.seconds:
-			return -1
-		case a.seconds > b.seconds:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b source) int { return cmp.Compare(a.price(), b.price()) })
 	return list
 }
 

@@ -118,7 +118,8 @@ func TestWhatTransfersAchieveIsNoted(t *testing.T) {
 	}
 }
 
-// carrier is a driver that moves 20 MB of whatever it is asked for, in no time.
+// carrier is a driver that moves 20 MB of whatever it is asked for, and says that
+// they were under way for a second, though it takes next to no time.
 type carrier struct {
 	sensing
 	err error
@@ -126,7 +127,7 @@ type carrier struct {
 
 func (c *carrier) moved() (driver.Moved, error) {
 	time.Sleep(time.Millisecond)
-	return driver.Moved{Tree: "t", Bytes: 50_000_000, Sent: 20_000_000}, c.err
+	return driver.Moved{Tree: "t", Bytes: 50_000_000, Sent: 20_000_000, Took: time.Second}, c.err
 }
 func (c *carrier) Stat(context.Context, string) (driver.File, error)            { return driver.File{}, nil }
 func (c *carrier) Push(context.Context, string) (driver.Moved, error)           { return c.moved() }
@@ -165,6 +166,9 @@ func TestWhatResultsAchieveThatAreLeftElsewhereIsNoted(t *testing.T) {
 		var got []string
 		for _, e := range noted(b) {
 			got = append(got, strings.ReplaceAll(e.From+" "+e.To, here, "broker"))
+			if math.Abs(e.Value-160) > 1e-9 {
+				t.Errorf("%s: %s went at %v Mbit/s", c.name, got, e.Value)
+			}
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, c.want) {

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/gate"
 )
@@ -32,6 +33,9 @@ type Moved struct {
 	Tree  string `json:"tree"`  // in the depot: a folder that holds it alone
 	Bytes int64  `json:"bytes"` // of all of it
 	Sent  int64  `json:"sent"`  // that were not there already
+	// Took is how long something was under way, without the time of looking for what
+	// is new and of writing it down; 0: nobody knows.
+	Took time.Duration `json:"took,omitzero"`
 }
 
 // PerUser is a driver that runs the attempts of several users, each as that user.

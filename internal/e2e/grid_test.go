@@ -17,6 +17,7 @@ const grid = `
 name: e2e
 users: [alice, bob]
 network: {wan: {mbps: 200, ms: 2}}
+head: {mbps: 100}
 clusters:
   - {name: north, manager: slurm, hosts: 2, cores: 2, cpus: 0.5}
   - {name: west, manager: slurm, hosts: 1, cores: 2, cpus: 0.5}

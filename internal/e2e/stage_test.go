@@ -11,6 +11,7 @@ import (
 
 // inputsGoEverywhere has jobs of all clusters read a file that one of them has.
 func inputsGoEverywhere(b *bed) {
+	b.directly()
 	ids := b.submit("run: head -c 3000000 /dev/urandom > ~/engine.db; sha256sum < ~/engine.db\non: [north]\n")
 	b.until("the file", func() bool { return b.all()[ids[0]].over() })
 	want := b.godwit("logs", ids[0])
@@ -42,24 +43,16 @@ func inputsGoEverywhere(b *bed) {
 			}
 		}
 	}
-	b.directly("north", "south")
 }
 
 // directly has files go from one cluster to another: past the broker, also when
-// that breaks, and by way of it when there is no other.
-func (b *bed) directly(from, to string) {
+// that breaks, and by way of it when there is no other. Each time it is a way over
+// which nothing has gone, so that it is tried whatever the last was like.
+func (b *bed) directly() {
 	const size = 24 << 20
-	source, target := from+"0", to+"0" // where outposts are
-	address := func(host string) string {
-		h, err := b.lab.Host(host)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		return h.Address.String()
-	}
 	kept := filepath.Join(b.lab.Dir, "home")
 	// meanwhile is told how much there was in all homes before.
-	moves := func(name string, meanwhile func(begun int64)) (passed int64, why string) {
+	moves := func(name, from, to string, meanwhile func(begun int64)) (passed int64, why string) {
 		b.t.Helper()
 		made := b.submit(fmt.Sprintf("run: head -c %d /dev/urandom > ~/%s; sha256sum < ~/%s\non: [%s]\n", size, name, name, from))[0]
 		b.wait(made)
@@ -73,13 +66,13 @@ func (b *bed) directly(from, to string) {
 		}
 		return b.passed() - before, why
 	}
-	passed, why := moves("direct.db", func(int64) {})
+	passed, why := moves("direct.db", "north", "south", func(int64) {})
 	b.t.Logf("directly: %d of %d bytes came by the broker", passed, size)
 	if passed > size/4 || !strings.Contains(why, "without the broker in between") {
 		b.t.Errorf("%d bytes came by the broker:\n%s", passed, why)
 	}
 	// Whoever sends it is killed in the middle.
-	passed, why = moves("killed.db", func(begun int64) {
+	passed, why = moves("killed.db", "west", "south", func(begun int64) {
 		end := time.Now().Add(patience)
 		for now := sizeOf(kept); now < begun+size/4; now = sizeOf(kept) {
 			if time.Now().After(end) {
@@ -88,18 +81,22 @@ func (b *bed) directly(from, to string) {
 			begun = min(begun, now) // what was left of jobs before is removed when there is time
 			time.Sleep(10 * time.Millisecond)
 		}
-		b.on(source, "kill -9 $(pgrep -f '[g]odwit outpost')")
+		b.on("west0", "kill -9 $(pgrep -f '[g]odwit outpost')")
 	})
 	b.t.Logf("killed: %d of %d bytes came by the broker", passed, size)
 	if passed > size/4 || strings.Contains(why, "did not come from") {
 		b.t.Errorf("%d bytes came by the broker:\n%s", passed, why)
 	}
 	// Nothing that is sent there comes back.
-	b.on(source, "ip route add blackhole "+address(target)+"/32")
-	passed, why = moves("blocked.db", func(int64) {})
-	b.on(source, "ip route del blackhole "+address(target)+"/32")
+	target, err := b.lab.Host("west0")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.on("north0", "ip route add blackhole "+target.Address.String()+"/32")
+	passed, why = moves("blocked.db", "north", "west", func(int64) {})
+	b.on("north0", "ip route del blackhole "+target.Address.String()+"/32")
 	b.t.Logf("blocked: %d of %d bytes came by the broker", passed, size)
-	if passed < 2*size {
+	if passed < 2*size || !strings.Contains(why, "did not come from") {
 		b.t.Errorf("%d bytes came by the broker:\n%s", passed, why)
 	}
 }

@@ -34,6 +34,7 @@ func (s *Site) Bring(ctx context.Context, tree string) (driver.Moved, error) {
 	} else if held {
 		return s.again(ctx, to, tree)
 	}
+	before := s.busy()
 	t, err := depot.LoadTree(ctx, s.Depot, depot.ID(tree))
 	if err != nil {
 		return driver.Moved{}, err
@@ -49,7 +50,7 @@ func (s *Site) Bring(ctx context.Context, tree string) (driver.Moved, error) {
 	if err != nil {
 		return driver.Moved{}, err
 	}
-	m.Sent = stats.Moved
+	m.Sent, m.Took = stats.Moved, s.busy()-before
 	return m, nil
 }
 

@@ -116,6 +116,7 @@ func (s *Site) Push(ctx context.Context, path string) (driver.Moved, error) {
 		cache = filepath.Join(s.Dir, "pushed", hex.EncodeToString(sum[:8])+".json")
 		s.old.Do(func() { forgetOld(filepath.Dir(cache), clock.Real()) })
 	}
+	before := s.busy()
 	id, tree, stats, err := depot.Push(ctx, filepath.Dir(real), s.Depot, depot.PushOptions{Exclude: alone(real), Cache: cache})
 	if err != nil {
 		return driver.Moved{}, err
@@ -123,7 +124,16 @@ func (s *Site) Push(ctx context.Context, path string) (driver.Moved, error) {
 	if len(tree.Entries) == 0 {
 		return driver.Moved{}, &fs.PathError{Op: "stat", Path: real, Err: fs.ErrNotExist} // it went meanwhile
 	}
-	return driver.Moved{Tree: string(id), Bytes: stats.Bytes, Sent: stats.Moved}, nil
+	return driver.Moved{Tree: string(id), Bytes: stats.Bytes, Sent: stats.Moved, Took: s.busy() - before}, nil
+}
+
+// busy is how long something was under way to or from the broker's depot so far; 0 if
+// it is not known, or the depot is here.
+func (s *Site) busy() time.Duration {
+	if d, ok := s.Depot.(interface{ Traffic() depot.Traffic }); ok {
+		return d.Traffic().Busy
+	}
+	return 0
 }
 
 // keepPushed is how long it is remembered what a file held that nobody moves any

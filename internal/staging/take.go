@@ -41,12 +41,12 @@ func (s *Site) Take(ctx context.Context, o driver.Offer) (driver.Moved, error) {
 	}
 	s.inUse.RLock()
 	defer s.inUse.RUnlock()
-	m.Sent, err = copyFrom(ctx, &o, to)
+	err = copyFrom(ctx, &o, to, &m)
 	return m, err
 }
 
-// copyFrom copies an offer, again where it broke, and says how much came.
-func copyFrom(ctx context.Context, o *driver.Offer, to *depot.Store) (sent int64, err error) {
+// copyFrom copies an offer, again where it broke, and notes how much came.
+func copyFrom(ctx context.Context, o *driver.Offer, to *depot.Store, m *driver.Moved) error {
 	t := &http.Transport{MaxIdleConns: 1, IdleConnTimeout: 10 * time.Second, ResponseHeaderTimeout: toAnswer,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, toReach)
@@ -61,25 +61,25 @@ func copyFrom(ctx context.Context, o *driver.Offer, to *depot.Store) (sent int64
 	from := depot.NewClient(&http.Client{Transport: t}, "http://site")
 	for vain := 0; ; {
 		_, stats, err := depot.Copy(ctx, from, depot.ID(o.Tree), to)
-		sent += stats.Moved
+		m.Sent, m.Took = m.Sent+stats.Moved, from.Traffic().Busy
 		switch {
 		case err == nil || ctx.Err() != nil:
-			return sent, err
+			return err
 		case errors.Is(err, depot.ErrMissing), errors.Is(err, depot.ErrDamaged): // the file has changed
-			return sent, err
-		case sent == 0 && errors.Is(err, driver.ErrUnreached):
-			return sent, err
+			return err
+		case m.Sent == 0 && errors.Is(err, driver.ErrUnreached):
+			return err
 		}
 		if vain++; stats.Moved > 0 {
 			vain = 0
 		}
 		if vain >= inVain {
 			// Its words alone: it is not one that was never reached.
-			return sent, fmt.Errorf("it broke %d times, after %d bytes: %s", vain, sent, err.Error())
+			return fmt.Errorf("it broke %d times, after %d bytes: %s", vain, m.Sent, err.Error())
 		}
 		select {
 		case <-ctx.Done():
-			return sent, ctx.Err()
+			return ctx.Err()
 		case <-time.After(time.Duration(1+vain) * 250 * time.Millisecond):
 		}
 	}
