@@ -122,8 +122,12 @@ lint: ## golangci-lint, pinned in tools/go.mod (built on first use)
 	$(TOOL) golangci-lint run
 
 # Three packages at once even on two processors: many tests wait for batch systems.
+# These, and processes that are killed at random, run on whatever machine there is: a
+# test that fails is run once more when nothing else runs, and what it said the first
+# time is printed all the same. More than a few failures are no chance.
 unit: $(BUILD)/godwit-sandbox yield capture examples ## all tests, never from the cache
-	$(GO) test -count=1 -p 3 -timeout 15m $(PKG)
+	$(TOOL) gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test \
+	  --rerun-fails-report=$(BUILD)/failed-once.txt --packages '$(PKG)' -- -count=1 -p 3 -timeout 15m
 
 race: $(BUILD)/godwit-sandbox ## tests of the packages that start goroutines, under the race detector
 	@GO='$(GO)' sh scripts/race.sh
