@@ -197,11 +197,20 @@ func (t *turn) letIn(j *job) {
 	})
 }
 
+// seating is a job's pattern, or one in which nobody talks, if it has none but is to be on
+// several hosts: it then holds as many processors on each, and waits for those.
+func seating(spec *jobfile.Job) *core.Pattern {
+	if spec.Pattern != nil || spec.Nodes < 2 || spec.Min != spec.Max || spec.Min%spec.Nodes != 0 {
+		return spec.Pattern
+	}
+	return &core.Pattern{Nodes: spec.Nodes}
+}
+
 // coreJob is the job as the engine sees it; it has no number yet.
 func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, need predict.Dist, bring []time.Duration) *core.Job {
 	program, _ := history.Program(spec.Argv)
 	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: owner.Name, App: program, Kind: spec.Kind, Place: spec.Place,
-		Retries: spec.Retries, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring, Pattern: spec.Pattern, Trials: t.b.trials(spec, t.now)}}}
+		Retries: spec.Retries, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring, Pattern: seating(spec), Trials: t.b.trials(spec, t.now)}}}
 	if proto.Place == core.PlaceDefault {
 		proto.Place = core.DeadlineFirst
 	}

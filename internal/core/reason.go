@@ -136,7 +136,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	NotLeftInTime:     {"not-left-in-time", "was told to leave and had not after %[1]s s"},
 	ProgramCrashed:    {"program-crashed", "its attempt ended through no fault of its own"},
 	NotStartedAgain:   {"not-started-again", "its attempt was lost in a way after which it is not started again"},
-	TooFewHosts:       {"too-few-hosts", "needs %[1]s hosts of one cluster, each with room for a node of its pattern; at most %[2]s have that"},
+	TooFewHosts:       {"too-few-hosts", "needs %[1]s hosts of one cluster, each with room for its part; at most %[2]s have that"},
 	ComesAgain:        {"comes-again", "waits to be placed again"},
 	MustGrow:          {"must-grow", "job %[1]s said that it must grow: %[2]s processors wanted"},
 	GivenBack:         {"given-back", "by the job itself"},

@@ -155,6 +155,11 @@ func TestEachNodeOfAPatternHoldsProcessorsOfItsOwnHost(t *testing.T) {
 	if got := e.World().Job(3); len(got.Parts()) != 1 || got.Part(0).Procs().String() != "0,2,4,7" {
 		t.Errorf("with room on six it is %s", got.State())
 	}
+	quiet := path(5, 3)
+	quiet.Components[0].Pattern.Pairs = nil
+	if got := submitAll(sixHosts(), 1, quiet); got != "0,2,4" {
+		t.Errorf("three nodes that do not talk got %q, want one processor on each of three hosts", got)
+	}
 	if got := submitAll(sixHosts(), 1, path(4, 7)); got != "0-6" {
 		t.Errorf("there will never be seven hosts, and it got %q: the cluster should refuse it", got)
 	}
