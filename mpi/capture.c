@@ -90,13 +90,21 @@ static struct { int64_t *slots; int count, room; struct cost cost; } waits; /* n
 static char lock;
 static __thread int depth __attribute__((tls_model("initial-exec")));
 
-/* Reading a thread's processor time is slow. It is done where the time after such a
- * call was long before; elsewhere computing is what the clock says, within limits. */
-enum { HINTS = 256 };
+/* Reading a thread's processor time is slow, and the kernel uses the occasion to look
+ * whose turn it is, which slows ranks down that share a processor. It is done where the
+ * time after such a call was long before: the first times, then now and then by chance;
+ * at the other times computing is the same part of what the clock says. Elsewhere it is
+ * what the clock says, within limits. */
+enum { HINTS = 256, FIRST = 16, ONE_IN = 16 };
 static const double worth = 50e-6;
-static double hints[HINTS];
+static struct hint {
+    double longest;   /* of late; -1: not known */
+    double cpu, gap;  /* of the times when it was read */
+    int reads;
+} hints[HINTS];
 static double last_end, cpu_end = -1;
 static int last_hint;
+static uint32_t chance;
 
 static double now(void) { return seconds_of(CLOCK_MONOTONIC); }
 
@@ -143,12 +151,19 @@ static bool opened(struct span *s, struct cost *c)
     double t = now();
     acquire();
     double gap = s->from > last_end ? s->from - last_end : 0;
-    *c = (struct cost){.times = 1, .gap = gap, .inside = t - s->from};
-    c->cpu = cpu_end >= 0 && s->cpu > cpu_end ? s->cpu - cpu_end : worth;
-    if (c->cpu > gap)
-        c->cpu = gap;
-    double fades = 0.9 * hints[last_hint]; /* calls that look alike may be followed by this and that */
-    hints[last_hint] = gap > fades ? gap : fades;
+    struct hint *h = &hints[last_hint];
+    *c = (struct cost){.times = 1, .gap = gap, .cpu = gap, .inside = t - s->from};
+    if (cpu_end >= 0 && s->cpu > cpu_end) {
+        if (c->cpu > s->cpu - cpu_end)
+            c->cpu = s->cpu - cpu_end;
+        h->cpu += c->cpu;
+        h->gap += gap;
+        h->reads++;
+    } else if (gap > worth) {
+        c->cpu = h->gap > 0 ? gap * h->cpu / h->gap : worth;
+    }
+    double fades = 0.9 * h->longest; /* calls that look alike may be followed by this and that */
+    h->longest = gap > fades ? gap : fades;
     busy += c->cpu;
     between += gap;
     within += c->inside;
@@ -161,7 +176,13 @@ static bool opened(struct span *s, struct cost *c)
 static void closed(unsigned hint)
 {
     last_hint = (int)(hint % HINTS);
-    cpu_end = hints[last_hint] < 0 || hints[last_hint] > worth ? seconds_of(CLOCK_THREAD_CPUTIME_ID) : -1;
+    const struct hint *h = &hints[last_hint];
+    bool read = h->longest < 0 || h->longest > worth;
+    if (read && h->reads >= FIRST) {
+        chance = chance * 1664525 + 1013904223;
+        read = (chance >> 16) % ONE_IN == 0;
+    }
+    cpu_end = read ? seconds_of(CLOCK_THREAD_CPUTIME_ID) : -1;
     release();
     depth--;
 }
@@ -686,7 +707,7 @@ void capture_begin(void)
     if (!(peers = calloc((size_t)ranks, sizeof *peers)) || group_of(MPI_COMM_WORLD) != 0)
         return;
     for (int i = 0; i < HINTS; i++)
-        hints[i] = -1;
+        hints[i].longest = -1;
     rate = spin_rate();
     self = getpid();
     atexit(at_exit);

@@ -124,9 +124,11 @@ int main(int argc, char **argv)
         cell[i] = wave((int)(i / PARTS / m / m / m), x, y, z, p);
     }
     double since = MPI_Wtime(), wrong = 0, sum = 0;
-    for (int it = 0; it < iterations; it++)
+    for (int it = 0; it < iterations; it++) {
+        begin_round();
         for (int axis = 0; axis < 3; axis++)
             sweep(axis, carry, next, factors);
+    }
     for (size_t i = 0; i < points * PARTS; i++) {
         int p = (int)(i % PARTS), z = (int)(i / PARTS % m), y = (int)(i / PARTS / m % m), x = (int)(i / PARTS / m / m % m);
         double want = wave((int)(i / PARTS / m / m / m), x, y, z, p) * pow(fading(1) * fading(1) * fading(p + 1), iterations);

@@ -89,6 +89,7 @@ int main(int argc, char **argv)
         x[i] = 1 + 0.001 * ((col * block + i) % 17);
     double worst = 0, zeta = 0, since = MPI_Wtime();
     for (int it = 0; it < iterations; it++) {
+        begin_round();
         memset(z, 0, bytes);
         memcpy(r, x, bytes);
         memcpy(p, x, bytes);

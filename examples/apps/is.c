@@ -42,6 +42,7 @@ int main(int argc, char **argv)
         keys[i] = key();
     double checksum = 0, since = MPI_Wtime();
     for (int it = 0; it < iterations; it++) {
+        begin_round();
         keys[it % mine] = it, keys[(it + iterations) % mine] = HIGHEST - 1 - it;
         memset(count, 0, sizeof count);
         for (int i = 0; i < mine; i++)

@@ -57,6 +57,9 @@ __attribute__((unused)) static void refuse(int wrong, const char *want)
     exit(2);
 }
 
+/* begin_round tells whoever looks on through MPI's profiling interface, or nobody. */
+static void begin_round(void) { MPI_Pcontrol(3); }
+
 /* finish says how it went and returns the exit code. */
 static int finish(const char *name, int size, int iterations, double checksum, int right, double since)
 {

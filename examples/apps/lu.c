@@ -131,6 +131,7 @@ int main(int argc, char **argv)
                     at(f, x, y, z)[c] = ((ix * mx + x) * 31 + (iy * my + y) * 17 + z * 7 + c) % 11 - 5;
     double since = MPI_Wtime(), before = left_over(), left = before;
     for (int it = 0; it < iterations; it++) {
+        begin_round();
         sweep(1, buf);
         faces(buf, buf2);
         sweep(-1, buf);

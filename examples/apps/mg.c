@@ -150,6 +150,7 @@ int main(int argc, char **argv)
                 g->f[at(g, x, y, z)] = (x * 31 + (iy * g->ny + y) * 17 + (iz * g->nz + z) * 7) % 13 - 6;
     double since = MPI_Wtime(), before = norm(), left = before;
     for (int it = 0; it < iterations; it++) {
+        begin_round();
         cycle(0, levels);
         left = norm();
         right = right && (left < before || left < 1e-9);

@@ -18,69 +18,53 @@ import (
 	"github.com/godwit-hpc/godwit/internal/mpirun"
 )
 
-// cost is what a run took: the number that the program prints before a unit, and the
-// processor time of all of it, with mpirun's; what was captured is in dir.
-type cost struct {
-	printed, cpu float64
-	dir          string
-}
-
-// took runs a program on ranks, captured or not.
-func took(b *testing.B, captured bool, unit string, ranks int, program ...string) cost {
+// run runs a program on ranks with libraries of ours loaded, and returns what it printed
+// and the folder with what was captured, if one of them does that.
+func run(b *testing.B, load []string, ranks int, program ...string) (printed, dir string) {
 	b.Helper()
-	root := capturetest.Root(b)
-	load := []string{filepath.Join(root, "mpi/yield/built/yield.so")}
-	if captured {
-		load = slices.Insert(load, 0, filepath.Join(root, "mpi/capture/built/capture.so"))
-	}
 	cmd := exec.CommandContext(context.Background(), "mpirun", append([]string{"-n", fmt.Sprint(ranks)}, program...)...)
-	dir := b.TempDir()
+	dir = b.TempDir()
+	load = append(load, filepath.Join(capturetest.Root(b), "mpi/yield/built/yield.so"))
 	cmd.Env = append(mpirun.Environment(os.Environ()), "LD_PRELOAD="+strings.Join(load, ":"), "GODWIT_CAPTURE_DIR="+dir)
 	out, err := cmd.CombinedOutput()
-	found := regexp.MustCompile(`([0-9.]+) ` + unit + `\n`).FindSubmatch(out)
-	if err != nil || found == nil {
+	if err != nil {
 		b.Fatalf("%v: %v\n%s", program, err, out)
 	}
-	x, err := strconv.ParseFloat(string(found[1]), 64)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return cost{x, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), dir}
+	return string(out), dir
 }
 
-// BenchmarkSlowdown runs kernels with and without, in turns: how much longer they take
-// by the clock, as the median of the ratios of runs made one after the other, and of
-// the quarter of both that others disturbed least; and how much more of the processor.
-// Each with its 95 % interval. These machines change their speed by more than what is
-// to be found, so it also counts: how many calls a rank makes in a second, times what a
-// call costs more (BenchmarkCall).
+// library is what captures.
+func library(b *testing.B) string {
+	return filepath.Join(capturetest.Root(b), "mpi/capture/built/capture.so")
+}
+
+// BenchmarkSlowdown is by how much kernels are slower when they are captured: by the
+// clock, with the 95 % interval, and counted, the calls that a rank makes in a second
+// times what one costs more (BenchmarkCall). Two runs of the same program differ by more
+// than what is to be found, so that rounds of one run are compared, captured or not in
+// turns: the median of one kind with that of the other.
 func BenchmarkSlowdown(b *testing.B) {
 	capturetest.Make(b, "yield", "capture", "examples")
-	calls := callsProgram(b)
+	calls := compile(b, "calls")
+	turns := compile(b, "turns", "-shared", "-fPIC")
 	var each float64
 	for _, k := range []struct {
 		name string
 		args []string
-	}{{"bt", []string{"64", "40"}}, {"cg", []string{"64000", "14"}}, {"is", []string{"4194304", "15"}}, {"lu", []string{"64", "9"}}, {"mg", []string{"64", "110"}}} {
+	}{{"bt", []string{"64", "250"}}, {"cg", []string{"64000", "80"}}, {"is", []string{"4194304", "140"}}, {"lu", []string{"64", "80"}}, {"mg", []string{"64", "180"}}} {
 		b.Run(k.name, func(b *testing.B) {
 			if each == 0 {
 				each = moreForACall(b, calls, 15)
 			}
 			program := append([]string{capturetest.Program(b, k.name)}, k.args...)
-			var with, without []cost
-			for first := true; b.Loop(); first = !first {
-				a := took(b, first, "s", 4, program...)
-				z := took(b, !first, "s", 4, program...)
-				if !first {
-					a, z = z, a
-				}
-				with, without = append(with, a), append(without, z)
+			var list []fourRounds
+			for b.Loop() {
+				printed, _ := run(b, []string{turns, library(b)}, 4, program...)
+				list = append(list, roundsOf(b, printed)...)
 			}
-			clock := func(c cost) float64 { return c.printed }
-			report(b, "clock", with, without, clock, ofPairs)
-			report(b, "undisturbed", with, without, clock, ofFastest)
-			report(b, "cpu", with, without, func(c cost) float64 { return c.cpu }, ofPairs)
-			p, err := capture.ReadFolder(with[len(with)-1].dir)
+			report(b, list)
+			_, dir := run(b, []string{library(b)}, 4, program...)
+			p, err := capture.ReadFolder(dir)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -92,6 +76,64 @@ func BenchmarkSlowdown(b *testing.B) {
 			b.ReportMetric(100*most*each/1e9, "%more-calls")
 		})
 	}
+}
+
+// fourRounds are two rounds that were captured and two that were not, with one kind
+// around the other, so that a machine that becomes slower counts for both alike.
+type fourRounds struct{ with, without [2]float64 }
+
+// roundsOf reads what testdata/turns.c prints. The first four warm up.
+func roundsOf(b *testing.B, printed string) (list []fourRounds) {
+	b.Helper()
+	all := regexp.MustCompile(`round ([01]) ([0-9.]+)\n`).FindAllStringSubmatch(printed, -1)
+	if len(all) < 8 {
+		b.Fatalf("%d rounds:\n%s", len(all), printed)
+	}
+	for i := 4; i+4 <= len(all); i += 4 {
+		var four fourRounds
+		var n [2]int
+		for _, m := range all[i : i+4] {
+			x, err := strconv.ParseFloat(m[2], 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if m[1] == "1" {
+				four.with[n[1]], n[1] = x, n[1]+1
+			} else {
+				four.without[n[0]], n[0] = x, n[0]+1
+			}
+		}
+		list = append(list, four)
+	}
+	return list
+}
+
+// report is by how many percent captured rounds take longer; how certain that is, from
+// drawing fours again.
+func report(b *testing.B, list []fourRounds) {
+	b.Helper()
+	rnd := rand.New(rand.NewPCG(95, uint64(len(list))))
+	draws, drawn := make([]float64, 2000), make([]fourRounds, len(list))
+	for i := range draws {
+		for j := range drawn {
+			drawn[j] = list[rnd.IntN(len(list))]
+		}
+		draws[i] = more(drawn)
+	}
+	slices.Sort(draws)
+	b.ReportMetric(more(list), "%more")
+	b.ReportMetric(draws[50], "%low")
+	b.ReportMetric(draws[1949], "%high")
+	b.ReportMetric(float64(4*len(list)), "rounds")
+}
+
+// more is by how many percent the median of the captured rounds is longer.
+func more(list []fourRounds) float64 {
+	var with, without []float64
+	for i := range list {
+		with, without = append(with, list[i].with[:]...), append(without, list[i].without[:]...)
+	}
+	return 100 * (median(with)/median(without) - 1)
 }
 
 // made counts the calls of a sequence.
@@ -107,54 +149,6 @@ func made(nodes []capture.Node) int64 {
 	return n
 }
 
-// report is by how many percent one is above the other; how certain that is, from
-// drawing pairs again.
-func report(b *testing.B, what string, with, without []cost, of func(cost) float64, more func(with, without []float64) float64) {
-	b.Helper()
-	n := len(with)
-	rnd := rand.New(rand.NewPCG(95, uint64(n)))
-	x, y, draws := make([]float64, n), make([]float64, n), make([]float64, 2000)
-	for i := range draws {
-		for j := range x {
-			k := rnd.IntN(n)
-			x[j], y[j] = of(with[k]), of(without[k])
-		}
-		draws[i] = more(x, y)
-	}
-	for i := range x {
-		x[i], y[i] = of(with[i]), of(without[i])
-	}
-	slices.Sort(draws)
-	b.ReportMetric(more(x, y), "%more-"+what)
-	b.ReportMetric(draws[50], "%low-"+what)
-	b.ReportMetric(draws[1949], "%high-"+what)
-}
-
-// ofPairs is by how much one is more in the median of the pairs.
-func ofPairs(with, without []float64) float64 {
-	more := make([]float64, len(with))
-	for i := range with {
-		more[i] = 100 * (with[i]/without[i] - 1)
-	}
-	return median(more)
-}
-
-// ofFastest compares the quarter of both that was fastest: whatever else the machine
-// does makes runs slower, never faster.
-func ofFastest(with, without []float64) float64 {
-	return 100 * (fastQuarter(with)/fastQuarter(without) - 1)
-}
-
-// fastQuarter is the mean of the least quarter. It sorts x.
-func fastQuarter(x []float64) float64 {
-	slices.Sort(x)
-	sum, n := 0.0, (len(x)+3)/4
-	for _, v := range x[:n] {
-		sum += v
-	}
-	return sum / float64(n)
-}
-
 // median sorts x.
 func median(x []float64) float64 {
 	slices.Sort(x)
@@ -164,31 +158,39 @@ func median(x []float64) float64 {
 // BenchmarkCall is what a call costs more, in processor time.
 func BenchmarkCall(b *testing.B) {
 	capturetest.Make(b, "yield", "capture")
-	path := callsProgram(b)
+	calls := compile(b, "calls")
 	var more []float64
 	for b.Loop() {
-		more = append(more, moreForACall(b, path, 1))
+		more = append(more, moreForACall(b, calls, 1))
 	}
 	b.ReportMetric(median(more), "ns-more/call")
 }
 
-// callsProgram is a program that does nothing but call.
-func callsProgram(b *testing.B) string {
+// compile compiles a program, or a library, of testdata.
+func compile(b *testing.B, name string, flags ...string) string {
 	b.Helper()
-	path := filepath.Join(b.TempDir(), "calls")
-	if out, err := exec.Command("mpicc", "-O2", "-o", path, "testdata/calls.c").CombinedOutput(); err != nil {
+	path := filepath.Join(b.TempDir(), name)
+	if out, err := exec.Command("mpicc", append([]string{"-O2", "-o", path, "testdata/" + name + ".c"}, flags...)...).CombinedOutput(); err != nil {
 		b.Fatalf("mpicc: %v\n%s", err, out)
 	}
 	return path
 }
 
 // moreForACall is the nanoseconds that a captured call takes longer, the median of n
-// comparisons.
-func moreForACall(b *testing.B, path string, n int) float64 {
+// comparisons of a program that does nothing but call.
+func moreForACall(b *testing.B, calls string, n int) float64 {
 	b.Helper()
+	took := func(load ...string) float64 {
+		printed, _ := run(b, load, 1, calls)
+		var ns float64
+		if _, err := fmt.Sscanf(printed, "%f ns", &ns); err != nil {
+			b.Fatalf("%q: %v", printed, err)
+		}
+		return ns
+	}
 	more := make([]float64, n)
 	for i := range more {
-		more[i] = took(b, true, "ns", 1, path).printed - took(b, false, "ns", 1, path).printed
+		more[i] = took(library(b)) - took()
 	}
 	return median(more)
 }
