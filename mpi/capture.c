@@ -90,9 +90,8 @@ static struct { int64_t *slots; int count, room; struct cost cost; } waits; /* n
 static char lock;
 static __thread int depth __attribute__((tls_model("initial-exec")));
 
-/* Reading a thread's processor time is slow, and the kernel uses the occasion to look
- * whose turn it is, which slows ranks down that share a processor. It is done where the
- * time after such a call was long before: the first times, then now and then by chance;
+/* Reading a thread's processor time is slow, and slows ranks down that share a processor
+ * by more than it takes. It is done where the time after such a call was long before: the first times, then now and then by chance;
  * at the other times computing is the same part of what the clock says. Elsewhere it is
  * what the clock says, within limits. */
 enum { HINTS = 256, FIRST = 16, ONE_IN = 16 };
