@@ -9,10 +9,10 @@ GO=${GO:-go}
 # ./sandbox is a module of its own. The others are about processes and take long;
 # `make race-all` runs them too.
 elsewhere='./sandbox
-./internal/daemon
+./internal/live/daemon
 ./internal/cli
-./internal/checkpoint/sandbox
-./internal/checkpoint/native
+./internal/host/checkpoint/sandbox
+./internal/host/checkpoint/native
 ./internal/agent
 ./internal/driver/local
 ./internal/driver/drivertest
@@ -20,11 +20,11 @@ elsewhere='./sandbox
 ./internal/driver/gridengine
 ./internal/driver/remote
 ./internal/driver/remote/sshdtest
-./internal/proctree
-./internal/hand
-./internal/calibrate
-./internal/measure
-./internal/weather/watch
+./internal/host/proctree
+./internal/live/userfiles
+./internal/host/calibrate
+./internal/observe/measure
+./internal/observe/weather/watch
 ./internal/lab
 ./internal/lab/place
 ./internal/experiment/adaptive'

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 func TestTheExitCodeAndTheOutputOfAProgramAreTold(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/depot"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // preparation brings the work folder and starts the program, in a goroutine of

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // fakeBroker is the broker's end of the protocol: it takes numbered messages

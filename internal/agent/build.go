@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/binder"
-	"github.com/godwit-hpc/godwit/internal/checkpoint"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/agent/buildcache"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 )
 
 // bind has the program built, or brings what was built before of the same sources
@@ -25,7 +25,7 @@ func (p *preparation) bind(ctx context.Context, s *started) error {
 		return nil
 	}
 	dir := filepath.Join(p.folder.work(), spec.Dir)
-	sources, err := binder.ReadSources(dir)
+	sources, err := buildcache.ReadSources(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return failed(126, fmt.Sprintf("build: the work folder has no folder %s", spec.Dir))
 	}
@@ -35,15 +35,15 @@ func (p *preparation) bind(ctx context.Context, s *started) error {
 	if err != nil {
 		return lost("build: %v", err)
 	}
-	host, err := binder.Here(ctx, spec.Needs)
-	if missing := new(binder.MissingError); errors.As(err, &missing) {
+	host, err := buildcache.Here(ctx, spec.Needs)
+	if missing := new(buildcache.MissingError); errors.As(err, &missing) {
 		return failed(127, "build: "+missing.Error())
 	}
 	if err != nil {
 		return context.Cause(ctx)
 	}
-	cache := binder.Cache{Dir: p.buildDir()}
-	key := binder.Key(sources, spec.Command, spec.Outputs, host)
+	cache := buildcache.Cache{Dir: p.buildDir()}
+	key := buildcache.Key(sources, spec.Command, spec.Outputs, host)
 	result, err := cache.Take(ctx, key, func() { p.noteBuild("waits", "another job builds the same", key, host) })
 	if err != nil {
 		if ctx.Err() != nil {
@@ -86,7 +86,7 @@ func (p *preparation) buildDir() string {
 	return filepath.Join(filepath.Dir(p.folder.dir), ".builds")
 }
 
-func (p *preparation) noteBuild(choice, why, key string, h binder.Host) {
+func (p *preparation) noteBuild(choice, why, key string, h buildcache.Host) {
 	p.tell(func(l *life) {
 		l.note("build", choice, why, map[string]any{"key": key, "for": strings.TrimSpace(h.Arch + " " + h.March),
 			"with": strings.Join(slices.Concat(h.Tools, h.Libraries), "; ")})
@@ -95,7 +95,7 @@ func (p *preparation) noteBuild(choice, why, key string, h binder.Host) {
 
 // discard removes what an earlier build left, here or elsewhere: it is no source,
 // and make would take it for the program of this host.
-func discard(dir string, sources binder.Sources, outputs []string) error {
+func discard(dir string, sources buildcache.Sources, outputs []string) error {
 	for path := range sources { // order-free: each is removed
 		if !slices.ContainsFunc(outputs, func(o string) bool { return named(o, path) }) {
 			continue
@@ -110,7 +110,7 @@ func discard(dir string, sources binder.Sources, outputs []string) error {
 
 // runBuild runs the command to its end. What it writes goes to the job's log, and
 // comes back.
-func (p *preparation) runBuild(ctx context.Context, s *started, dir string, h binder.Host) ([]byte, error) {
+func (p *preparation) runBuild(ctx context.Context, s *started, dir string, h buildcache.Host) ([]byte, error) {
 	out, err := copyPipe(s.pipes.w[1])
 	if err != nil {
 		return nil, lost("build: %v", err)
@@ -158,8 +158,8 @@ func (p *preparation) toItsEnd(ctx context.Context, program *checkpoint.Program,
 }
 
 // made are the files to keep: those named, or whatever changed.
-func made(dir string, before binder.Sources, spec jobfile.Build) ([]string, error) {
-	after, err := binder.ReadSources(dir)
+func made(dir string, before buildcache.Sources, spec jobfile.Build) ([]string, error) {
+	after, err := buildcache.ReadSources(dir)
 	if err != nil {
 		return nil, lost("build: %v", err)
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 const helloC = "#include <stdio.h>\nint main(void) { puts(\"built for \" ARCH); return 0; }\n"

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // Files that say how the attempt ended.

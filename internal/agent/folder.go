@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // folder is the attempt's folder. Its files are the memory of the attempt, for

@@ -19,12 +19,12 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/clock"
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
-	"github.com/godwit-hpc/godwit/internal/proctree"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/host/proctree"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // The test binary is also the agent that tests kill: run with this variable
@@ -65,7 +65,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreTopFunction("os/signal.loop"),
 		goleak.IgnoreTopFunction("os/signal.signal_recv"),
-		goleak.IgnoreAnyFunction("github.com/godwit-hpc/godwit/internal/proctree.reapForever"))
+		goleak.IgnoreAnyFunction("github.com/godwit-hpc/godwit/internal/host/proctree.reapForever"))
 }
 
 func toldToLeave() <-chan os.Signal {

@@ -4,8 +4,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/hostlist"
+	"github.com/godwit-hpc/godwit/internal/format/hostlist"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // hostsOf are the hosts of an attempt: those that the driver chose, or hostsHere.

@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/depot"
-	"github.com/godwit-hpc/godwit/internal/staging"
+	"github.com/godwit-hpc/godwit/internal/driver/staging"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // inputsFile remembers what the inputs were that did not come with the job: what

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/depot"
-	"github.com/godwit-hpc/godwit/internal/staging"
+	"github.com/godwit-hpc/godwit/internal/driver/staging"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // atSite makes files of a site and says where they are.

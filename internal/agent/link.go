@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/gate"
+	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // link keeps a connection to the broker. It writes what it is given and hands
@@ -64,7 +64,7 @@ func (k *link) connect(ctx context.Context) (*wire.Conn, error) {
 	// A broker that takes connections but does not answer is as good as none.
 	try, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	c, err := gate.Dial(try, k.broker)
+	c, err := rendezvous.Dial(try, k.broker)
 	if err != nil {
 		return nil, err
 	}

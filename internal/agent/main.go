@@ -16,12 +16,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/cgroup"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
-	"github.com/godwit-hpc/godwit/internal/gate"
-	"github.com/godwit-hpc/godwit/internal/proctree"
+	"github.com/godwit-hpc/godwit/internal/host/cgroup"
+	"github.com/godwit-hpc/godwit/internal/host/proctree"
+	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // Main runs the attempt in the folder dir to its end, then those that the driver
@@ -155,7 +155,7 @@ func niceAll(n int) error {
 func depotOf(broker string) warehouse {
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return gate.Dial(ctx, broker)
+			return rendezvous.Dial(ctx, broker)
 		},
 		MaxIdleConns: 4, IdleConnTimeout: 10 * time.Second,
 	}

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/lab/slurm/slurmtest"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // TestLaunchersWorkBelowSlurmWithTheVariablesOfTheJob: a script that asks for four

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/checkpoint"
-	"github.com/godwit-hpc/godwit/internal/checkpoint/native"
-	"github.com/godwit-hpc/godwit/internal/checkpoint/sandbox"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint/native"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox"
 )
 
 // toProbe is how long it may take to find out whether there is a sandbox here. It

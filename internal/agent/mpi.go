@@ -5,10 +5,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/checkpoint"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
-	"github.com/godwit-hpc/godwit/internal/mpirun"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/mpi/mpirun"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // yieldVariable tells the launcher that ranks are to sleep while they wait.

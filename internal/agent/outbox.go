@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // How much goes to the broker at once.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/calibrate"
-	"github.com/godwit-hpc/godwit/internal/history"
-	"github.com/godwit-hpc/godwit/internal/proctree"
+	"github.com/godwit-hpc/godwit/internal/host/calibrate"
+	"github.com/godwit-hpc/godwit/internal/host/proctree"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
 )
 
 // betweenPulses keeps what feeling the pulse costs near a thousandth of a

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // A spool and its outbox against a broker that is told things, now and then not:

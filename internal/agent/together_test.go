@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/godwit-hpc/godwit/internal/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 )
 
 func TestAProgramThatIsEndedTogetherWithItsAgentHasNotEnded(t *testing.T) {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/history"
-	"github.com/godwit-hpc/godwit/internal/predict"
-	"github.com/godwit-hpc/godwit/internal/proctree"
+	"github.com/godwit-hpc/godwit/internal/host/proctree"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
 
 // How often a program is looked at.

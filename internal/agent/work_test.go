@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // pushWork brings files to the depot as a submission would.

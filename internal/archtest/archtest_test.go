@@ -74,7 +74,7 @@ func TestFilesAndFunctionsOutsideTestsStayReadable(t *testing.T) {
 // A rule for a package that was renamed would pass for ever.
 func TestTheRulesSeeThePackagesTheyAreAbout(t *testing.T) {
 	tr := mustLoad(t)
-	for _, rel := range []string{"internal/core", "internal/clock", "internal/archtest"} {
+	for _, rel := range []string{"internal/sched/core", "internal/clock", "internal/archtest"} {
 		if tr.byRel[rel] == nil {
 			t.Errorf("the rules do not see %s", rel)
 		}

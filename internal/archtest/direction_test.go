@@ -9,21 +9,21 @@ import (
 // leaves are the pure algorithms: they know the vocabulary and the world, not
 // who asks.
 var leaves = []string{
-	"internal/predict", "internal/contract", "internal/weather/forecast", "internal/weather/plan",
-	"internal/nodesel", "internal/redist", "internal/perfmodel",
+	"internal/sched/predict", "internal/contract", "internal/sched/forecast", "internal/observe/weather/plan",
+	"internal/sched/nodesel", "internal/redist", "internal/sched/perfmodel",
 }
 
 // pure are the packages inside the seam: no clock, no I/O, no goroutines.
-var pure = slices.Concat([]string{"internal/core", "internal/world", "internal/policy", "internal/engine"}, leaves)
+var pure = slices.Concat([]string{"internal/sched/core", "internal/sched/world", "internal/policy", "internal/sched/engine"}, leaves)
 
 // words are what those outside the seam share: the vocabulary of the core, of
 // users, and of broker and agent; the clock; regular expressions and lists of hosts.
-var words = []string{"internal/core", "internal/jobfile", "internal/agent/wire", "internal/clock", "internal/lazyregexp", "internal/hostlist"}
+var words = []string{"internal/sched/core", "internal/format/jobfile", "internal/protocol/wire", "internal/clock", "internal/format/lazyregexp", "internal/format/hostlist"}
 
 // outside are the packages that drive the engine or are driven by it.
 var outside = []string{
-	"internal/sim", "internal/broker", "internal/agent", "internal/driver", "internal/checkpoint",
-	"internal/depot", "internal/store", "internal/lab", "internal/api", "internal/web", "internal/cli", "cmd",
+	"internal/sim", "internal/live/broker", "internal/agent", "internal/driver", "internal/host/checkpoint",
+	"internal/depot", "internal/live/store", "internal/lab", "internal/protocol/api", "internal/web", "internal/cli", "cmd",
 }
 
 // direction says what the packages under dir may import of ours. Where only
@@ -38,51 +38,51 @@ type direction struct {
 }
 
 var directions = []direction{
-	{dirs: []string{"internal/core"}, limited: true,
+	{dirs: []string{"internal/sched/core"}, limited: true,
 		why: "core is the vocabulary that all others share, so it knows none of them"},
-	{dirs: []string{"internal/world"}, limited: true, only: []string{"internal/core"},
+	{dirs: []string{"internal/sched/world"}, limited: true, only: []string{"internal/sched/core"},
 		why: "the world is a view of the core and of nothing else"},
-	{dirs: leaves, limited: true, only: slices.Concat([]string{"internal/core", "internal/world"}, leaves),
+	{dirs: leaves, limited: true, only: slices.Concat([]string{"internal/sched/core", "internal/sched/world"}, leaves),
 		why: "an algorithm knows the vocabulary and the world, not who asks"},
 	{dirs: []string{"internal/policy"}, limited: true,
-		only: slices.Concat([]string{"internal/core", "internal/world", "internal/policy"}, leaves),
+		only: slices.Concat([]string{"internal/sched/core", "internal/sched/world", "internal/policy"}, leaves),
 		why:  "a policy decides from the world alone, so that it decides alike in the simulator and in the broker"},
-	{dirs: []string{"internal/engine"}, limited: true, only: pure,
+	{dirs: []string{"internal/sched/engine"}, limited: true, only: pure,
 		why: "the engine is pure: it meets the simulator and the broker at Step, they import it"},
-	{dirs: []string{"internal/sim"}, never: []string{"internal/broker", "internal/api", "internal/web", "internal/cli"},
+	{dirs: []string{"internal/sim"}, never: []string{"internal/live/broker", "internal/protocol/api", "internal/web", "internal/cli"},
 		why: "simulator and broker meet the engine at Step and nowhere else"},
-	{dirs: []string{"internal/broker"}, never: []string{"internal/sim", "internal/api", "internal/web", "internal/cli"},
+	{dirs: []string{"internal/live/broker"}, never: []string{"internal/sim", "internal/protocol/api", "internal/web", "internal/cli"},
 		why: "the broker meets the engine at Step and is driven by those above it"},
 	{dirs: []string{"internal/driver"}, limited: true,
-		only: slices.Concat(words, []string{"internal/driver", "internal/proctree", "internal/cgroup", "internal/gate"}),
+		only: slices.Concat(words, []string{"internal/driver", "internal/host/proctree", "internal/host/cgroup", "internal/protocol/rendezvous"}),
 		why:  "an adapter knows the core and its own port"},
-	{dirs: []string{"internal/outpost"}, never: []string{"internal/broker", "internal/engine", "internal/store", "internal/api", "internal/sim"},
+	{dirs: []string{"internal/live/outpost"}, never: []string{"internal/live/broker", "internal/sched/engine", "internal/live/store", "internal/protocol/api", "internal/sim"},
 		why: "the outpost runs a driver far away, for a broker that it knows by what it is asked"},
-	{dirs: []string{"internal/lab"}, never: []string{"internal/broker", "internal/engine", "internal/store", "internal/api", "internal/sim", "internal/agent"},
+	{dirs: []string{"internal/lab"}, never: []string{"internal/live/broker", "internal/sched/engine", "internal/live/store", "internal/protocol/api", "internal/sim", "internal/agent"},
 		why: "the lab is a grid for whoever comes; it knows no broker"},
-	{dirs: []string{"internal/checkpoint"}, limited: true,
-		only: slices.Concat(words, []string{"internal/checkpoint", "internal/proctree", "internal/cgroup"}),
+	{dirs: []string{"internal/host/checkpoint"}, limited: true,
+		only: slices.Concat(words, []string{"internal/host/checkpoint", "internal/host/proctree", "internal/host/cgroup"}),
 		why:  "an adapter knows the core and its own port"},
-	{dirs: []string{"internal/store"}, limited: true,
-		only: slices.Concat(words, []string{"internal/store", "internal/history"}),
+	{dirs: []string{"internal/live/store"}, limited: true,
+		only: slices.Concat(words, []string{"internal/live/store", "internal/observe/history"}),
 		why:  "an adapter knows the core and its own port"},
-	{dirs: []string{"internal/agent/wire"}, limited: true, only: []string{"internal/core", "internal/jobfile"},
+	{dirs: []string{"internal/protocol/wire"}, limited: true, only: []string{"internal/sched/core", "internal/format/jobfile"},
 		why: "what broker and agent say to each other knows neither"},
-	{dirs: []string{"internal/agent"}, never: []string{"internal/broker", "internal/engine", "internal/store", "internal/api", "internal/sim"},
+	{dirs: []string{"internal/agent"}, never: []string{"internal/live/broker", "internal/sched/engine", "internal/live/store", "internal/protocol/api", "internal/sim"},
 		why: "the agent runs beside the job, wherever that is, and knows the broker by what they say to each other"},
 	{dirs: []string{"internal/depot"}, limited: true, only: []string{"internal/clock"},
 		why: "the depot keeps bytes and does not know whose"},
-	{dirs: []string{"internal/platform", "internal/swf"},
-		never: slices.Concat([]string{"internal/engine", "internal/policy"}, outside),
+	{dirs: []string{"internal/format/platform", "internal/format/swf"},
+		never: slices.Concat([]string{"internal/sched/engine", "internal/policy"}, outside),
 		why:   "who reads a file describes what stands there, not what is done with it"},
-	{dirs: []string{"internal/capture", "internal/skeleton", "internal/mpirun"},
-		never: slices.Concat([]string{"internal/engine", "internal/policy"}, outside),
+	{dirs: []string{"internal/mpi/capture", "internal/mpi/skeleton", "internal/mpi/mpirun"},
+		never: slices.Concat([]string{"internal/sched/engine", "internal/policy"}, outside),
 		why:   "a captured program and its skeleton are what they are, whoever runs them and wherever"},
-	{dirs: []string{"internal/badinput", "internal/plot", "internal/clock", "internal/lazyregexp", "internal/hostlist"}, limited: true,
+	{dirs: []string{"internal/format/badinput", "internal/report/plot", "internal/clock", "internal/format/lazyregexp", "internal/format/hostlist"}, limited: true,
 		why: "a tool that everybody uses knows nobody"},
-	{dirs: []string{"internal/yamlfile"}, limited: true, only: []string{"internal/badinput", "internal/lazyregexp"},
+	{dirs: []string{"internal/format/yamlfile"}, limited: true, only: []string{"internal/format/badinput", "internal/format/lazyregexp"},
 		why: "how files are written and mistakes told is the same whatever a file describes"},
-	{dirs: []string{"internal/progress", "internal/gate"}, limited: true, only: []string{"internal/clock"},
+	{dirs: []string{"internal/report/progress", "internal/protocol/rendezvous"}, limited: true, only: []string{"internal/clock"},
 		why: "a tool that everybody uses knows nobody"},
 	{dirs: []string{"cmd"}, limited: true, only: []string{"internal/cli"},
 		why: "the binary is flags and wiring; what it does stands in internal/cli"},

@@ -27,7 +27,7 @@ const module = "github.com/godwit-hpc/godwit"
 // pkg is one package of the module with its parsed and type-checked source,
 // tests left out.
 type pkg struct {
-	rel   string // the path inside the module: "internal/core"
+	rel   string // the path inside the module: "internal/sched/core"
 	name  string
 	files []*ast.File
 	deps  []string // everything it imports, directly or not

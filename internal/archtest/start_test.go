@@ -5,7 +5,7 @@ import (
 	"go/token"
 )
 
-const whyLate = "every agent is a start of the whole program, so nothing is compiled before main begins: use internal/lazyregexp, or do it at first use"
+const whyLate = "every agent is a start of the whole program, so nothing is compiled before main begins: use internal/format/lazyregexp, or do it at first use"
 
 // slowToMake are the calls that take long enough to matter at every start, by
 // package.

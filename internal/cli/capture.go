@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/capture"
-	"github.com/godwit-hpc/godwit/internal/capture/sockets"
-	"github.com/godwit-hpc/godwit/internal/mpirun"
-	"github.com/godwit-hpc/godwit/internal/outfile"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/mpi/capture"
+	"github.com/godwit-hpc/godwit/internal/mpi/capture/sockets"
+	"github.com/godwit-hpc/godwit/internal/mpi/mpirun"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
 )
 
 const captureLong = `Runs a program as it is and records who sends how much to whom, which

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/capture"
+	"github.com/godwit-hpc/godwit/internal/mpi/capture"
 )
 
 // mostShown is how many ranks a matrix may have to be printed.

@@ -19,11 +19,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/agent"
-	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/clock"
-	"github.com/godwit-hpc/godwit/internal/hand"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/lab"
-	"github.com/godwit-hpc/godwit/internal/outpost"
+	"github.com/godwit-hpc/godwit/internal/live/outpost"
+	"github.com/godwit-hpc/godwit/internal/live/userfiles"
 )
 
 // The exit codes of every command.
@@ -58,8 +58,8 @@ func Main(version string, args []string, stdin io.Reader, stdout, stderr io.Writ
 	if len(args) == 1 && args[0] == "outpost" { // started by a broker over SSH, for nobody to type
 		return outpost.Main()
 	}
-	if len(args) == 1 && args[0] == hand.Word { // likewise, as the user whose files are concerned
-		return hand.Main()
+	if len(args) == 1 && args[0] == userfiles.Word { // likewise, as the user whose files are concerned
+		return userfiles.Main()
 	}
 	if code, ours := lab.Reexec(args); ours {
 		return code

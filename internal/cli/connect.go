@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/api"
-	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
 const (

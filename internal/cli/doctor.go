@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/godwit-hpc/godwit/internal/api"
-	"github.com/godwit-hpc/godwit/internal/cgroup"
-	"github.com/godwit-hpc/godwit/internal/checkpoint/sandbox"
-	"github.com/godwit-hpc/godwit/internal/config"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
+	"github.com/godwit-hpc/godwit/internal/host/cgroup"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox"
+	"github.com/godwit-hpc/godwit/internal/live/config"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
 // finding is what came of one check.

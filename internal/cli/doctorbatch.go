@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/config"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
-	"github.com/godwit-hpc/godwit/internal/lazyregexp"
+	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
+	"github.com/godwit-hpc/godwit/internal/live/config"
 )
 
 // tool is a system of others that clusters are reached through.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/config"
+	"github.com/godwit-hpc/godwit/internal/live/config"
 )
 
 func TestDoctorFindsBatchSystemsAndSaysWhatWouldInstallThem(t *testing.T) {

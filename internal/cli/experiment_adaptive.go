@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/experiment/adaptive"
 	"github.com/godwit-hpc/godwit/internal/experiment/loads"
-	"github.com/godwit-hpc/godwit/internal/outfile"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
 )
 
 func (a *app) demoCommand() *cobra.Command {

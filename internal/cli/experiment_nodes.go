@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/experiment/nodes"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/lab/managers"
-	"github.com/godwit-hpc/godwit/internal/outfile"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
 )
 
 type nodesFlags struct {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
-	"github.com/godwit-hpc/godwit/internal/policy/flow"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
 // workflows are the shipped ones and a sample of the recorded ones, from

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/policy/flow"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
 // Measures of a Gantt chart, in pixels.

@@ -7,16 +7,16 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/flowfile"
-	"github.com/godwit-hpc/godwit/internal/flowrun"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
-	"github.com/godwit-hpc/godwit/internal/platform"
-	"github.com/godwit-hpc/godwit/internal/policy/flow"
-	"github.com/godwit-hpc/godwit/internal/progress"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/flowfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/platform"
+	"github.com/godwit-hpc/godwit/internal/format/wfformat"
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/live/flowrun"
+	"github.com/godwit-hpc/godwit/internal/report/progress"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
 	"github.com/godwit-hpc/godwit/internal/sim/flowsim"
-	"github.com/godwit-hpc/godwit/internal/wfformat"
-	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // maxSites bounds the table of routes between sites. Hosts of a YAML cluster

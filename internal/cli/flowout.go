@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/outfile"
-	"github.com/godwit-hpc/godwit/internal/policy/flow"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
 // planFiles are the files of a plan; nil are those that nobody wants.

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/platform"
-	"github.com/godwit-hpc/godwit/internal/policy/flow"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/platform"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
 // flowReport is what flow plan prints; the JSON names are part of the surface.

@@ -15,15 +15,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-hpc/godwit/internal/api"
-	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/depot"
-	"github.com/godwit-hpc/godwit/internal/flowfile"
-	"github.com/godwit-hpc/godwit/internal/flowrun"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
-	"github.com/godwit-hpc/godwit/internal/outfile"
-	"github.com/godwit-hpc/godwit/internal/platform"
-	"github.com/godwit-hpc/godwit/internal/policy/flow"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/flowfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/platform"
+	"github.com/godwit-hpc/godwit/internal/live/flowrun"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
 const flowRunLong = `Runs a workflow: every task is a job, submitted when the tasks before it are done

@@ -10,11 +10,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/flowrun"
-	"github.com/godwit-hpc/godwit/internal/follow"
-	"github.com/godwit-hpc/godwit/internal/policy/flow"
-	"github.com/godwit-hpc/godwit/internal/progress"
+	"github.com/godwit-hpc/godwit/internal/live/flowrun"
+	"github.com/godwit-hpc/godwit/internal/live/follow"
+	"github.com/godwit-hpc/godwit/internal/report/progress"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
 // lockFile takes a lock that ends with the process.

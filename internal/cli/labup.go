@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/godwit-hpc/godwit/internal/api"
-	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/lab/managers"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
 const labUpLong = `Makes the lab of a plan, starts the batch systems of its clusters, and starts a broker

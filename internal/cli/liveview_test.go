@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/api"
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

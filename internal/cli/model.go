@@ -14,13 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-hpc/godwit/internal/api"
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/calibrate"
-	"github.com/godwit-hpc/godwit/internal/measure"
-	"github.com/godwit-hpc/godwit/internal/outfile"
-	"github.com/godwit-hpc/godwit/internal/perfmodel"
-	"github.com/godwit-hpc/godwit/internal/progress"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/host/calibrate"
+	"github.com/godwit-hpc/godwit/internal/observe/measure"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
+	"github.com/godwit-hpc/godwit/internal/report/progress"
+	"github.com/godwit-hpc/godwit/internal/sched/perfmodel"
 )
 
 func (a *app) modelCommand() *cobra.Command {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/measure"
-	"github.com/godwit-hpc/godwit/internal/perfmodel"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/observe/measure"
+	"github.com/godwit-hpc/godwit/internal/sched/perfmodel"
 )
 
 type predictFlags struct {

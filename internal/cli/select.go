@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/netgraph"
-	"github.com/godwit-hpc/godwit/internal/nodesel"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/netgraph"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
 )
 
 const selectLong = `Chooses hosts for a program by who talks to whom in it: the nodes of the pattern

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/nodesel"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
 )
 
 // selectReport is the answer of select; programs read its JSON.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
 
 // names are those of what is in a folder.

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/godwit-hpc/godwit/internal/policy/malleable"
+	"github.com/godwit-hpc/godwit/internal/sched/malleable"
 	"github.com/godwit-hpc/godwit/internal/sim/runlog"
 )
 

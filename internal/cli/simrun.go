@@ -8,9 +8,9 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/outfile"
-	"github.com/godwit-hpc/godwit/internal/progress"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
+	"github.com/godwit-hpc/godwit/internal/report/progress"
 	"github.com/godwit-hpc/godwit/internal/sim/outcome"
 	"github.com/godwit-hpc/godwit/internal/sim/runlog"
 	"github.com/godwit-hpc/godwit/internal/sim/trial"

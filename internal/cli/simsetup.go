@@ -3,10 +3,10 @@ package cli
 import (
 	"path/filepath"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/engine"
-	"github.com/godwit-hpc/godwit/internal/platform"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/platform"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
 	"github.com/godwit-hpc/godwit/internal/sim/runlog"
 	"github.com/godwit-hpc/godwit/internal/sim/scenario"
 	"github.com/godwit-hpc/godwit/internal/sim/trial"

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/progress"
+	"github.com/godwit-hpc/godwit/internal/report/progress"
 	"github.com/godwit-hpc/godwit/internal/sim/runlog"
 )
 

@@ -13,13 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/capture"
-	"github.com/godwit-hpc/godwit/internal/mpirun"
-	"github.com/godwit-hpc/godwit/internal/netgraph"
-	"github.com/godwit-hpc/godwit/internal/outfile"
-	"github.com/godwit-hpc/godwit/internal/skeleton"
-	"github.com/godwit-hpc/godwit/internal/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/netgraph"
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/mpi/capture"
+	"github.com/godwit-hpc/godwit/internal/mpi/mpirun"
+	"github.com/godwit-hpc/godwit/internal/mpi/skeleton"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
 )
 
 func (a *app) skeletonCommand() *cobra.Command {

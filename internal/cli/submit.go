@@ -3,8 +3,8 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-hpc/godwit/internal/api"
-	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
 const submitLong = `Hands in a job and prints its number. The file is a job file (YAML), a job

@@ -3,7 +3,7 @@ package cli
 import (
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
 // choices says which word was probably meant, or, if none is near, which ones

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/progress"
+	"github.com/godwit-hpc/godwit/internal/report/progress"
 )
 
 // digits writes a number with three significant digits or all before the

@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/agent"
-	"github.com/godwit-hpc/godwit/internal/api"
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/config"
-	"github.com/godwit-hpc/godwit/internal/daemon"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/live/config"
+	"github.com/godwit-hpc/godwit/internal/live/daemon"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
 const upLong = `Runs the broker on this machine until Ctrl-C: it keeps the jobs, chooses where they

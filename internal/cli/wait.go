@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-hpc/godwit/internal/api"
-	"github.com/godwit-hpc/godwit/internal/follow"
+	"github.com/godwit-hpc/godwit/internal/live/follow"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
 func (a *app) waitCommand() *cobra.Command {

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/outfile"
-	"github.com/godwit-hpc/godwit/internal/predict"
-	"github.com/godwit-hpc/godwit/internal/weather/forecast"
-	"github.com/godwit-hpc/godwit/internal/weather/measured"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
+	"github.com/godwit-hpc/godwit/internal/sched/forecast"
+	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
 
 const weatherLong = `Shows what was measured of a network and its hosts, and what it will be next: by

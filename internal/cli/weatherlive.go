@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/api"
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/netgraph"
-	"github.com/godwit-hpc/godwit/internal/nodesel"
-	"github.com/godwit-hpc/godwit/internal/predict"
-	"github.com/godwit-hpc/godwit/internal/weather/measured"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/netgraph"
+	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
+	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
 
 // errNobodyMeasures is told instead of starting a broker: it would not know

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
 // shown is what godwit weather prints of what a broker knows.

@@ -3,9 +3,9 @@ package cli
 import (
 	"bytes"
 
-	"github.com/godwit-hpc/godwit/internal/plot"
-	"github.com/godwit-hpc/godwit/internal/weather/forecast"
-	"github.com/godwit-hpc/godwit/internal/weather/measured"
+	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
+	"github.com/godwit-hpc/godwit/internal/report/plot"
+	"github.com/godwit-hpc/godwit/internal/sched/forecast"
 )
 
 // mostPlots is how many series are drawn; the rest would be too small to see.

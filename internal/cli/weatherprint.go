@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/weather/measured"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
 )
 
 func (a *app) printWeather(f *weatherFlags, r *weatherReport) error {

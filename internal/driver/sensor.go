@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/gate"
+	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
 )
 
 // Sensor measures the machine that it is on, and the ways from there to others:
@@ -28,15 +28,15 @@ type Listening struct {
 
 // Probe says whom to measure the way to.
 type Probe struct {
-	To    gate.Rendezvous `json:"to"`
-	Bytes int64           `json:"bytes"` // that may be sent at most, each way
+	To    rendezvous.Rendezvous `json:"to"`
+	Bytes int64                 `json:"bytes"` // that may be sent at most, each way
 }
 
 // Sensed is what was measured, by what was asked for.
 type Sensed struct {
-	Machine *Machine         `json:"machine,omitempty"`
-	Listens *gate.Rendezvous `json:"listens,omitempty"`
-	Way     *Way             `json:"way,omitempty"`
+	Machine *Machine               `json:"machine,omitempty"`
+	Listens *rendezvous.Rendezvous `json:"listens,omitempty"`
+	Way     *Way                   `json:"way,omitempty"`
 }
 
 // Machine is what one has to offer at the moment.

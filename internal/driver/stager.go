@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/gate"
+	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
 )
 
 // Stager can tell of the files of a site, and move them: what it was asked once
@@ -67,9 +67,9 @@ type Wanted struct {
 
 // Offer is a tree, and how to come by it.
 type Offer struct {
-	Tree  string          `json:"tree"`
-	Bytes int64           `json:"bytes"` // of its files
-	At    gate.Rendezvous `json:"at"`
+	Tree  string                `json:"tree"`
+	Bytes int64                 `json:"bytes"` // of its files
+	At    rendezvous.Rendezvous `json:"at"`
 }
 
 // Placer is a Stager whose site can also put files where its user wants them.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
 // remains lists all that is left of a lab.

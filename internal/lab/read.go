@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 )
 
 // maxFile bounds how much of a file is read: plans are short.

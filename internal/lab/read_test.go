@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
 func TestAPlanIsReadWithEverythingItCanSay(t *testing.T) {

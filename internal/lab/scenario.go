@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 )
 
 // Scenario is what happens on a lab, and when.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 )
 
 // verb is something that can be done to a lab in one line.

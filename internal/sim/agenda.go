@@ -1,6 +1,6 @@
 package sim
 
-import "github.com/godwit-hpc/godwit/internal/core"
+import "github.com/godwit-hpc/godwit/internal/sched/core"
 
 // entry is something that will happen in virtual time.
 type entry struct {

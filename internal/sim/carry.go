@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // carryOut does what the engine wants and queues the answer.

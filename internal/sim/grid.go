@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/platform"
+	"github.com/godwit-hpc/godwit/internal/format/platform"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
 	"github.com/godwit-hpc/godwit/internal/sim/localq"
-	"github.com/godwit-hpc/godwit/internal/world"
 )
 
 // site is a cluster as it really is, whatever the engine believes.

@@ -1,10 +1,10 @@
 package sim
 
 import (
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/platform"
+	"github.com/godwit-hpc/godwit/internal/format/platform"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
 	"github.com/godwit-hpc/godwit/internal/sim/netflow"
-	"github.com/godwit-hpc/godwit/internal/world"
 )
 
 // network carries input files between clusters.

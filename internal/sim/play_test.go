@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/engine"
-	"github.com/godwit-hpc/godwit/internal/platform"
+	"github.com/godwit-hpc/godwit/internal/format/platform"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
 	"github.com/godwit-hpc/godwit/internal/sim/app"
 	"github.com/godwit-hpc/godwit/internal/sim/outcome"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"

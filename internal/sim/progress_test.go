@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
 )
 

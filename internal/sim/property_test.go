@@ -12,10 +12,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/engine"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
 	"github.com/godwit-hpc/godwit/internal/sim/outcome"
-	"github.com/godwit-hpc/godwit/internal/world"
 )
 
 // course is what is known of a run afterwards.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/engine"
-	"github.com/godwit-hpc/godwit/internal/platform"
+	"github.com/godwit-hpc/godwit/internal/format/platform"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
 	"github.com/godwit-hpc/godwit/internal/sim/localq"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
-	"github.com/godwit-hpc/godwit/internal/world"
 )
 
 // Config is what a simulation needs.

@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sim/app"
 	"github.com/godwit-hpc/godwit/internal/sim/netflow"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"

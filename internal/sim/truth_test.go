@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/policy/malleable"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/malleable"
 )
 
 func policyNamed(name string) malleable.Policy { return malleable.ByName(name) }

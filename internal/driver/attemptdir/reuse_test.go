@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // used makes the folder of an attempt look as one does when all is over.

@@ -15,13 +15,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/godwit-hpc/godwit/internal/agent"
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
 	"github.com/godwit-hpc/godwit/internal/driver/batch/batchtest"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 func TestMain(m *testing.M) {

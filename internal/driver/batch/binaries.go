@@ -17,7 +17,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
-	"github.com/godwit-hpc/godwit/internal/lazyregexp"
+	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 )
 
 // The names under which the binaries stand beside each other, as an agent looks

@@ -14,7 +14,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
 
 // pretender is a manager as simple as one can be: it runs scripts as processes

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
 
 // Manager is the dialect of one kind of batch system. Its methods may be called

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // Broker is as much of a broker as agents need: it listens, remembers what they

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // Reservations is the part of the suite about processors that are held for an

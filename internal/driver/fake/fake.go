@@ -10,8 +10,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // Script is what an attempt does. It runs in a goroutine of its own from Start

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
 
 // record is one line of the accounting file: a job, or a task of one, that

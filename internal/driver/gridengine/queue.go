@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
-	"github.com/godwit-hpc/godwit/internal/lazyregexp"
+	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 )
 
 // job is one job as qstat describes it. One of several hosts is described once

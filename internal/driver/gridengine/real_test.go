@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/batch/batchtest"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/driver/gridengine"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // All of this runs on one cell of two hosts with four slots each, as an ordinary

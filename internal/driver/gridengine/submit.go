@@ -11,7 +11,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
-	"github.com/godwit-hpc/godwit/internal/lazyregexp"
+	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 )
 
 // jobName is a name that Grid Engine takes: it may not begin with a digit.

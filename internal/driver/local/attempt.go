@@ -8,9 +8,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // attempt is what we know of one attempt. mu is held while something is done

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // How many attempts a second one driver starts, hears the end of, and releases,

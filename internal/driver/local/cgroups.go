@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/cgroup"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/host/cgroup"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // groups makes the cgroups of attempts, as far as this machine lets us: so that

@@ -19,11 +19,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/cgroup"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/local/load"
+	"github.com/godwit-hpc/godwit/internal/host/cgroup"
 )
 
 // Options describe one cluster on this machine.

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/cgroup"
-	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
+	"github.com/godwit-hpc/godwit/internal/host/cgroup"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 func TestProcessorsStandForCPUs(t *testing.T) {

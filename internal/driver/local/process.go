@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // process is an agent's process at one attempt, ours or that of a broker before

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/cgroup"
+	"github.com/godwit-hpc/godwit/internal/host/cgroup"
 )
 
 // survey is what a driver in this process thinks of the machine, again and again

@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
 	"github.com/godwit-hpc/godwit/internal/driver/local/ptable"
-	"github.com/godwit-hpc/godwit/internal/proctree"
+	"github.com/godwit-hpc/godwit/internal/host/proctree"
 )
 
 // Release ends the attempt, in an order in which nothing can slip through:

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/attemptdir"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // errClosed is what a closed driver answers.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // Member is one host.

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 func TestConformance(t *testing.T) {

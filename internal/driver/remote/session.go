@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
-	"github.com/godwit-hpc/godwit/internal/gate"
+	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
 )
 
 // session is one connection to an outpost.
@@ -116,7 +116,7 @@ func (d *Driver) relay(s *session, stream talk.Stream) {
 		case <-stop:
 		}
 	}()
-	gate.Join(stream, c)
+	rendezvous.Join(stream, c)
 }
 
 // connect makes a session, and brings our binaries first if they are not there.

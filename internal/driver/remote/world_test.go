@@ -15,15 +15,15 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
-	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
-	"github.com/godwit-hpc/godwit/internal/outpost"
-	"github.com/godwit-hpc/godwit/internal/proctree"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/host/proctree"
+	"github.com/godwit-hpc/godwit/internal/live/outpost"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // This test program is also what the drivers under test bring to the other end:

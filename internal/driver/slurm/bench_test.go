@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
 	"github.com/godwit-hpc/godwit/internal/driver/batch/batchtest"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/driver/slurm"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // How many jobs a second the driver submits, with many starting at once, beside

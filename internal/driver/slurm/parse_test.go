@@ -12,8 +12,8 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
-	"github.com/godwit-hpc/godwit/internal/hostlist"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/hostlist"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
 
 // recorded is what a real Slurm said.

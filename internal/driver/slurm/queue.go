@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
-	"github.com/godwit-hpc/godwit/internal/hostlist"
+	"github.com/godwit-hpc/godwit/internal/format/hostlist"
 )
 
 // queueFormat: the name comes last, as it alone may hold the delimiter.

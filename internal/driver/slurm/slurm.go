@@ -16,7 +16,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver/batch"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
 
 // Options say how a cluster's Slurm is reached.

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver/batch/batchtest"
 	"github.com/godwit-hpc/godwit/internal/driver/drivertest"
 	"github.com/godwit-hpc/godwit/internal/driver/slurm"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // shown is what scontrol says of the job of an attempt.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/experiment/calibration"
 	"github.com/godwit-hpc/godwit/internal/experiment/loads"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
 // lived is a made-up run that took 8 s at half its processor, predicted ten times

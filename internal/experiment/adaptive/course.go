@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/api"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
 // Point is what was known of a job at one moment.

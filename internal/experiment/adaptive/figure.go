@@ -3,8 +3,8 @@ package adaptive
 import (
 	"bytes"
 
-	"github.com/godwit-hpc/godwit/internal/outfile"
-	"github.com/godwit-hpc/godwit/internal/plot"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
+	"github.com/godwit-hpc/godwit/internal/report/plot"
 )
 
 // The looks of what the figures show, the same in all of them.

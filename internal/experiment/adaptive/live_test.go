@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // So many others come that a job which stays is late even where the machine is

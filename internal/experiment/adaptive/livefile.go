@@ -12,9 +12,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
 // liveFile keeps live runs as they come: a line of JSON with the plan and the

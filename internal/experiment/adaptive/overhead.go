@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/api"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
 // Cost is one run of (d): the program plainly, or as a job that is watched.

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
 	"github.com/godwit-hpc/godwit/internal/clock"
-	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/experiment/calibration"
 	"github.com/godwit-hpc/godwit/internal/experiment/loads"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
-	"github.com/godwit-hpc/godwit/internal/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // Plan says what of the experiment is done, and how long it takes.

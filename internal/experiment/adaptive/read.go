@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 )
 
 // maxFile bounds how much of a scenario file is read.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
-	"github.com/godwit-hpc/godwit/internal/outfile"
-	"github.com/godwit-hpc/godwit/internal/plot"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
+	"github.com/godwit-hpc/godwit/internal/report/plot"
 )
 
 // folder holds the figures of the report, beside it.

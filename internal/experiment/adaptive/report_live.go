@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/api"
 	"github.com/godwit-hpc/godwit/internal/experiment/calibration"
 	"github.com/godwit-hpc/godwit/internal/experiment/loads"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
-	"github.com/godwit-hpc/godwit/internal/plot"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/report/plot"
 )
 
 func (r *Results) writeCalibration(b *strings.Builder) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/experiment/loads"
-	"github.com/godwit-hpc/godwit/internal/predict"
+	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
 
 // Rules are those of package predict by the names that reports call them.

@@ -3,7 +3,7 @@ package koala
 import (
 	"fmt"
 
-	"github.com/godwit-hpc/godwit/internal/plot"
+	"github.com/godwit-hpc/godwit/internal/report/plot"
 	"github.com/godwit-hpc/godwit/internal/sim/chart"
 	"github.com/godwit-hpc/godwit/internal/sim/outcome"
 )

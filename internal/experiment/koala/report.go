@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/outfile"
-	"github.com/godwit-hpc/godwit/internal/plot"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
+	"github.com/godwit-hpc/godwit/internal/report/plot"
 	"github.com/godwit-hpc/godwit/internal/sim/outcome"
 )
 

@@ -3,7 +3,7 @@ package koala
 import (
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sim/outcome"
 )
 

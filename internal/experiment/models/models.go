@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
-	"github.com/godwit-hpc/godwit/internal/measure"
-	"github.com/godwit-hpc/godwit/internal/perfmodel"
+	"github.com/godwit-hpc/godwit/internal/observe/measure"
+	"github.com/godwit-hpc/godwit/internal/sched/perfmodel"
 )
 
 // Plan is what is to be done.

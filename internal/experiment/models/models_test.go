@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/perfmodel"
+	"github.com/godwit-hpc/godwit/internal/sched/perfmodel"
 )
 
 // seen is a case with one right and two wrong predictions.

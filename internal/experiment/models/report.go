@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/outfile"
-	"github.com/godwit-hpc/godwit/internal/plot"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
+	"github.com/godwit-hpc/godwit/internal/report/plot"
 )
 
 // Write writes models.md with its figure into a folder, and says where.

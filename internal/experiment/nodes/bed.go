@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/lab"
-	"github.com/godwit-hpc/godwit/internal/lazyregexp"
 )
 
 // user is whose programs run on the hosts.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
-	"github.com/godwit-hpc/godwit/internal/nodesel"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
 )
 
 // Cost is what one choice took.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
-	"github.com/godwit-hpc/godwit/internal/nodesel"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
 )
 
 func TestEveryPairIsProbedOnceAndNobodyTwiceAtATime(t *testing.T) {

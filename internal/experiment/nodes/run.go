@@ -15,10 +15,10 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
+	"github.com/godwit-hpc/godwit/internal/format/netgraph"
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 	"github.com/godwit-hpc/godwit/internal/lab"
-	"github.com/godwit-hpc/godwit/internal/netgraph"
-	"github.com/godwit-hpc/godwit/internal/nodesel"
-	"github.com/godwit-hpc/godwit/internal/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
 	"github.com/godwit-hpc/godwit/mpi/yield"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/lab"
-	"github.com/godwit-hpc/godwit/internal/nodesel"
-	"github.com/godwit-hpc/godwit/internal/weather/sensor"
+	"github.com/godwit-hpc/godwit/internal/observe/weather/sensor"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
 )
 
 // Sensor answers questions to a sensor on this machine, one a line, until there are

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
-	"github.com/godwit-hpc/godwit/internal/outfile"
-	"github.com/godwit-hpc/godwit/internal/plot"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
+	"github.com/godwit-hpc/godwit/internal/report/plot"
 )
 
 // Correlation is how well one goes with the other: 1 if one is the other times

@@ -19,9 +19,9 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
+	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
 	"github.com/godwit-hpc/godwit/internal/lab"
-	"github.com/godwit-hpc/godwit/internal/lazyregexp"
-	"github.com/godwit-hpc/godwit/internal/mpirun"
+	"github.com/godwit-hpc/godwit/internal/mpi/mpirun"
 )
 
 // Program is one with its arguments. It must take about a second or more where

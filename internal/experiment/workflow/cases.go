@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/godwit-hpc/godwit/internal/platform"
-	"github.com/godwit-hpc/godwit/internal/policy/flow"
+	"github.com/godwit-hpc/godwit/internal/format/platform"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
 	"github.com/godwit-hpc/godwit/internal/sim/flowsim"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/policy/flow"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
 // The whole experiment has 30 seeds; what is asked for must come out of a few as well.

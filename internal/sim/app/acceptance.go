@@ -3,7 +3,7 @@ package app
 import (
 	"math/bits"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
 // Acceptance is what an application takes of an offer. The scheduler knows

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
 // The forms a speed-up may be written in, as shown to whoever got one wrong.

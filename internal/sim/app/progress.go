@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // Progress is how far one running job has come. It counts work, not time, so

@@ -3,7 +3,7 @@ package flowsim
 import (
 	"container/heap"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 type kind uint8

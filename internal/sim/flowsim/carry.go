@@ -3,10 +3,10 @@ package flowsim
 import (
 	"slices"
 
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/policy/conduct"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
+	"github.com/godwit-hpc/godwit/internal/sched/forecast"
 	"github.com/godwit-hpc/godwit/internal/sim/netflow"
-	"github.com/godwit-hpc/godwit/internal/weather/forecast"
 )
 
 // send gives a task its cores and sends for its files.

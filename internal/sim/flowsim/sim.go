@@ -3,11 +3,11 @@ package flowsim
 import (
 	"fmt"
 
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/policy/conduct"
-	"github.com/godwit-hpc/godwit/internal/policy/flow"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
+	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
+	"github.com/godwit-hpc/godwit/internal/sched/forecast"
 	"github.com/godwit-hpc/godwit/internal/sim/netflow"
-	"github.com/godwit-hpc/godwit/internal/weather/forecast"
 )
 
 // Config is what happens.

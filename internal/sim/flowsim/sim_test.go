@@ -8,9 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/godwit-hpc/godwit/internal/platform"
-	"github.com/godwit-hpc/godwit/internal/policy/conduct"
-	"github.com/godwit-hpc/godwit/internal/policy/flow"
+	"github.com/godwit-hpc/godwit/internal/format/platform"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
+	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
 )
 
 const twoClusters = `

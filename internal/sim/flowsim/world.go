@@ -1,8 +1,8 @@
 package flowsim
 
 import (
-	"github.com/godwit-hpc/godwit/internal/platform"
-	"github.com/godwit-hpc/godwit/internal/policy/flow"
+	"github.com/godwit-hpc/godwit/internal/format/platform"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
 // A Grid is the hosts of a platform as planning sees them, and where they are.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // fastHeap is a binary heap without interfaces, so that the benchmark

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // EstimateStart is when a job of that size would start if it were submitted

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // reserved is the reservation of the head.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // Policy is the order in which waiting jobs start.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/swf"
+	"github.com/godwit-hpc/godwit/internal/format/swf"
 )
 
 // published is a schedule of the KTH SP2 trace on 100 processors by pyss.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // cluster is a queue with a clock, for tests that tell a story.

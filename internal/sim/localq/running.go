@@ -1,6 +1,6 @@
 package localq
 
-import "github.com/godwit-hpc/godwit/internal/core"
+import "github.com/godwit-hpc/godwit/internal/sched/core"
 
 // running is the set of running jobs by expected end, those of the same end
 // by start. The summary of a subtree is the processors that its jobs hold;

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // twin is the same queue written as plainly as possible: lists, scanned from

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // A bundle is the flows over one route. They always move at the same rate.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // A Link carries data in one direction.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // csvHeader names the columns; they are part of the surface.

@@ -6,7 +6,7 @@
 package outcome
 
 import (
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // Collector takes in events. Job numbers must be dense, from 1.

@@ -3,7 +3,7 @@ package outcome
 import (
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // Record is what became of one job. A simulation keeps one for each of a

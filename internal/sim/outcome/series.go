@@ -1,6 +1,6 @@
 package outcome
 
-import "github.com/godwit-hpc/godwit/internal/core"
+import "github.com/godwit-hpc/godwit/internal/sched/core"
 
 // Series is what happened over time, a point at every change.
 type Series struct {

@@ -3,7 +3,7 @@ package outcome
 import (
 	"math"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // Summary is the totals of a run; its JSON names are part of the surface.

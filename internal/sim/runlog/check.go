@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/engine"
-	"github.com/godwit-hpc/godwit/internal/policy/malleable"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
+	"github.com/godwit-hpc/godwit/internal/sched/malleable"
 )
 
 // Limits far above any real grid: a damaged number must not fill the memory.

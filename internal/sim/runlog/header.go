@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/engine"
-	"github.com/godwit-hpc/godwit/internal/policy/malleable"
-	"github.com/godwit-hpc/godwit/internal/policy/resched"
-	"github.com/godwit-hpc/godwit/internal/world"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
+	"github.com/godwit-hpc/godwit/internal/sched/malleable"
+	"github.com/godwit-hpc/godwit/internal/sched/resched"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
 // maxLine bounds a line: the header of the largest grid is far below it.

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/engine"
-	"github.com/godwit-hpc/godwit/internal/world"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
 // Replay is a log being replayed.

@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // same reports whether two events are equal. An empty list and none are: JSON

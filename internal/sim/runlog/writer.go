@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // stepLine is one Step of the engine as it is written.

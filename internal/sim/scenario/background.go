@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // BackgroundJob is a job that a cluster's own user starts without the broker.

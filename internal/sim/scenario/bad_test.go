@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/sim/scenario"
 )
 

@@ -1,6 +1,6 @@
 package scenario
 
-import "github.com/godwit-hpc/godwit/internal/core"
+import "github.com/godwit-hpc/godwit/internal/sched/core"
 
 // HostChange says that a host fails, or is there again.
 type HostChange struct {

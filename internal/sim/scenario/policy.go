@@ -1,13 +1,13 @@
 package scenario
 
 import (
-	"github.com/godwit-hpc/godwit/internal/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"math"
 	"slices"
 
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/policy/malleable"
-	"github.com/godwit-hpc/godwit/internal/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/malleable"
 )
 
 func (r *reader) policy(v yamlfile.Value) {

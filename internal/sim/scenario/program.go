@@ -3,10 +3,10 @@ package scenario
 import (
 	"strconv"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sim/app"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
-	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // program reads one of the applications of a workload.

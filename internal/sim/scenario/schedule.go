@@ -1,6 +1,6 @@
 package scenario
 
-import "github.com/godwit-hpc/godwit/internal/core"
+import "github.com/godwit-hpc/godwit/internal/sched/core"
 
 // Which numbers are drawn: each question has its own.
 const (

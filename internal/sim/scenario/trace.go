@@ -1,9 +1,9 @@
 package scenario
 
 import (
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
-	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 const wantTrace = "an SWF trace, plain or gzip"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
-	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // factors is a number or a range of numbers to draw from.

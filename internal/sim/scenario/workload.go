@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
-	"github.com/godwit-hpc/godwit/internal/yamlfile"
 )
 
 // Bounds of single values; workload checks what they mean together.

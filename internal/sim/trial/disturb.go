@@ -1,7 +1,7 @@
 package trial
 
 import (
-	"github.com/godwit-hpc/godwit/internal/core"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sim"
 	"github.com/godwit-hpc/godwit/internal/sim/scenario"
 )

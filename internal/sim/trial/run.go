@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/engine"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
 	"github.com/godwit-hpc/godwit/internal/sim"
 	"github.com/godwit-hpc/godwit/internal/sim/outcome"
 	"github.com/godwit-hpc/godwit/internal/sim/runlog"

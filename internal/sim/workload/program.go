@@ -5,8 +5,8 @@ import (
 	"math/bits"
 	"strconv"
 
+	"github.com/godwit-hpc/godwit/internal/format/swf"
 	"github.com/godwit-hpc/godwit/internal/sim/app"
-	"github.com/godwit-hpc/godwit/internal/swf"
 )
 
 // program is what the jobs of a trace are told apart by when it comes to how

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"os"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/swf"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/swf"
 )
 
 // malformed is the reason for which a lenient reading leaves out a record that

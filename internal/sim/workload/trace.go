@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/badinput"
-	"github.com/godwit-hpc/godwit/internal/core"
-	"github.com/godwit-hpc/godwit/internal/swf"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/swf"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // Stats is what became of the records of a trace.

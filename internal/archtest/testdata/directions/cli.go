@@ -3,7 +3,7 @@
 package cli
 
 import (
-	_ "github.com/godwit-hpc/godwit/internal/broker"
+	_ "github.com/godwit-hpc/godwit/internal/live/broker"
 	_ "github.com/godwit-hpc/godwit/internal/cli/table"
 	_ "github.com/godwit-hpc/godwit/internal/sim"
 )

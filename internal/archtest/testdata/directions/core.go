@@ -1,9 +1,9 @@
-//as internal/core
+//as internal/sched/core
 
 package core
 
 import (
 	_ "fmt"
-	_ "github.com/godwit-hpc/godwit/internal/badinput" // want `vocabulary`
-	_ "github.com/godwit-hpc/godwit/internal/world"    // want `internal/core imports internal/world: core is the vocabulary`
+	_ "github.com/godwit-hpc/godwit/internal/format/badinput" // want `vocabulary`
+	_ "github.com/godwit-hpc/godwit/internal/sched/world"    // want `internal/sched/core imports internal/sched/world: core is the vocabulary`
 )

@@ -1,8 +1,8 @@
-//as internal/plot
+//as internal/report/plot
 
 package plot
 
 import (
-	_ "github.com/godwit-hpc/godwit/internal/core" // want `knows nobody`
+	_ "github.com/godwit-hpc/godwit/internal/sched/core" // want `knows nobody`
 	_ "gonum.org/v1/plot"
 )

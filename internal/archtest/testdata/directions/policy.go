@@ -1,13 +1,13 @@
-//as internal/policy/resched
+//as internal/sched/resched
 
 package resched
 
 import (
-	_ "github.com/godwit-hpc/godwit/internal/core"
-	_ "github.com/godwit-hpc/godwit/internal/engine"   // want `internal/policy/resched imports internal/engine: a policy decides`
-	_ "github.com/godwit-hpc/godwit/internal/platform" // want `a policy decides`
-	_ "github.com/godwit-hpc/godwit/internal/policy"
-	_ "github.com/godwit-hpc/godwit/internal/predict"
+	_ "github.com/godwit-hpc/godwit/internal/sched/core"
+	_ "github.com/godwit-hpc/godwit/internal/sched/engine"   // want `internal/sched/resched imports internal/sched/engine: a policy decides`
+	_ "github.com/godwit-hpc/godwit/internal/format/platform" // want `a policy decides`
+	_ "github.com/godwit-hpc/godwit/internal/sched"
+	_ "github.com/godwit-hpc/godwit/internal/sched/predict"
 	_ "github.com/godwit-hpc/godwit/internal/sim" // want `a policy decides`
-	_ "github.com/godwit-hpc/godwit/internal/world"
+	_ "github.com/godwit-hpc/godwit/internal/sched/world"
 )

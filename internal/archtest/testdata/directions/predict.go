@@ -1,10 +1,10 @@
-//as internal/predict
+//as internal/sched/predict
 
 package predict
 
 import (
 	_ "github.com/godwit-hpc/godwit/internal/contract"
-	_ "github.com/godwit-hpc/godwit/internal/core"
-	_ "github.com/godwit-hpc/godwit/internal/engine" // want `not who asks`
-	_ "github.com/godwit-hpc/godwit/internal/world"
+	_ "github.com/godwit-hpc/godwit/internal/sched/core"
+	_ "github.com/godwit-hpc/godwit/internal/sched/engine" // want `not who asks`
+	_ "github.com/godwit-hpc/godwit/internal/sched/world"
 )

@@ -1,4 +1,4 @@
-//as internal/progress
+//as internal/report/progress
 
 package progress
 

@@ -1,9 +1,9 @@
-//as internal/store/sqlite
+//as internal/live/store/sqlite
 
 package sqlite
 
 import (
-	_ "github.com/godwit-hpc/godwit/internal/core"
-	_ "github.com/godwit-hpc/godwit/internal/engine" // want `its own port`
-	_ "github.com/godwit-hpc/godwit/internal/store"
+	_ "github.com/godwit-hpc/godwit/internal/sched/core"
+	_ "github.com/godwit-hpc/godwit/internal/sched/engine" // want `its own port`
+	_ "github.com/godwit-hpc/godwit/internal/live/store"
 )

@@ -1,8 +1,8 @@
-//as internal/swf
+//as internal/format/swf
 
 package swf
 
 import (
-	_ "github.com/godwit-hpc/godwit/internal/badinput"
-	_ "github.com/godwit-hpc/godwit/internal/policy/place" // want `describes`
+	_ "github.com/godwit-hpc/godwit/internal/format/badinput"
+	_ "github.com/godwit-hpc/godwit/internal/sched/place" // want `describes`
 )

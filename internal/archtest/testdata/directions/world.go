@@ -1,8 +1,8 @@
-//as internal/world
+//as internal/sched/world
 
 package world
 
 import (
-	_ "github.com/godwit-hpc/godwit/internal/core"
-	_ "github.com/godwit-hpc/godwit/internal/policy/place" // want `a view of the core`
+	_ "github.com/godwit-hpc/godwit/internal/sched/core"
+	_ "github.com/godwit-hpc/godwit/internal/sched/place" // want `a view of the core`
 )

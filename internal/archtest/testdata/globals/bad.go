@@ -1,4 +1,4 @@
-//as internal/core
+//as internal/sched/core
 
 package core
 

@@ -1,4 +1,4 @@
-//as internal/policy/malleable
+//as internal/sched/malleable
 
 package malleable
 

@@ -1,4 +1,4 @@
-//as internal/core
+//as internal/sched/core
 
 package core
 
@@ -36,5 +36,5 @@ import (
 	_ "go.yaml.in/yaml/v3"      // want `imports "go.yaml.in/yaml/v3": .* standard library`
 	_ "gonum.org/v1/gonum/stat" // want `standard library`
 
-	_ "github.com/godwit-hpc/godwit/internal/world"
+	_ "github.com/godwit-hpc/godwit/internal/sched/world"
 )

@@ -1,4 +1,4 @@
-//as internal/engine
+//as internal/sched/engine
 
 package engine
 

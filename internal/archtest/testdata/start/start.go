@@ -1,4 +1,4 @@
-//as internal/broker
+//as internal/live/broker
 
 package broker
 

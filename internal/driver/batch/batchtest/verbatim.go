@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // Verbatim checks that names, arguments and variables full of what shells, and

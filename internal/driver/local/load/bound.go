@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/godwit-hpc/godwit/internal/cgroup"
+	"github.com/godwit-hpc/godwit/internal/host/cgroup"
 )
 
 // Where a quota is in force, as in a container, how busy the machine is says

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/godwit-hpc/godwit/internal/cgroup"
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/host/cgroup"
 )
 
 // Config says what to sense.

@@ -13,8 +13,8 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
 
 // Protocol is the version of all this. Both ends come from the same binary, so

@@ -15,11 +15,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/godwit-hpc/godwit/internal/agent/wire"
 	"github.com/godwit-hpc/godwit/internal/clock"
-	"github.com/godwit-hpc/godwit/internal/core"
 	"github.com/godwit-hpc/godwit/internal/driver"
-	"github.com/godwit-hpc/godwit/internal/gate"
+	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -192,7 +192,7 @@ func FuzzRequest(f *testing.F) {
 	add(&Request{Do: Offer, Path: "/data/x"})
 	add(&Request{Do: Equip, Binary: &Binary{Sum: strings.Repeat("0a", 32), Size: 7}})
 	add(&Request{Do: Place, Place: &driver.Place{Tree: "00", To: "/data/"}})
-	add(&Request{Do: Take, Offer: &driver.Offer{Tree: "00", At: gate.Rendezvous{Addresses: []string{"[::1]:7"}, Certificate: "00", Token: "00"}}})
+	add(&Request{Do: Take, Offer: &driver.Offer{Tree: "00", At: rendezvous.Rendezvous{Addresses: []string{"[::1]:7"}, Certificate: "00", Token: "00"}}})
 	add(&Answer{Survey: &driver.Survey{Hosts: []driver.Host{{Name: "a", Procs: 2}}}})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var q Request

@@ -1,0 +1,433 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/host/proctree"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// around is what an attempt finds around it: here the machine, in tests what
+// they need.
+type around struct {
+	clock   clock.Clock
+	log     *slog.Logger
+	methods func(name string) (checkpoint.Method, error)        // an error says why it cannot be used here
+	depot   func(socket string) warehouse                       // of the broker
+	usage   func(mark string) proctree.Usage                    // of all processes of the attempt
+	kill    func(ctx context.Context, mark string) (int, error) // what an earlier agent left
+	adopt   func(mark string, pid int) error                    // count a process that the method started as the attempt's
+	sentry  func(supervisor int) (time.Duration, bool)          // processor time of a sandbox's own processes
+	pulse   func(mark string) (float64, bool)                   // how slow its processors are; nil: nobody asks
+	spent   func() spent                                        // by all processes that were waited for
+	free    func(dir string) (int64, error)                     // bytes on the disk of a folder
+	signals <-chan os.Signal                                    // the machine stops
+
+	spoolLimit, spoolSegment int64
+	firstTry, longestTry     time.Duration // between two tries to reach the broker
+	grace                    time.Duration // to save and leave when the machine stops
+}
+
+// warehouse is the broker's depot.
+type warehouse interface {
+	depot.Source
+	depot.Sink
+	Traffic() depot.Traffic
+}
+
+// phase is how far an attempt is.
+type phase int
+
+const (
+	preparing phase = iota // the work folder is brought, the program started
+	running
+	finishing // the program is gone, its result is brought to the depot
+	told      // all has been said; the broker has to acknowledge it
+)
+
+// life is one attempt. All of it belongs to the goroutine that runs live; others
+// hand it functions to call.
+type life struct {
+	around  *around
+	attempt *wire.Attempt
+	folder  folder
+	born    time.Time
+
+	work   context.Context // of all that is done for the attempt; ends when it is killed
+	cancel context.CancelCauseFunc
+	group  sync.WaitGroup
+	calls  chan func()
+
+	spool   *spool
+	outbox  *outbox
+	link    *link
+	session *session // nil: not connected
+	busy    bool     // the connection is writing
+
+	phase   phase
+	over    bool
+	prepare context.CancelCauseFunc // ends the preparation
+	program *started                // set while it runs
+	done    <-chan struct{}
+	self    <-chan struct{} // the program has saved itself
+	verdict *wire.Message   // how it ends if it ends now: we ended it
+	ranOnce bool            // it began to run, at least once
+	before  before
+
+	trial     *trial
+	retry     bool // begin again without the sandbox when the program is gone
+	boxFailed bool // the program failed in the sandbox
+
+	watch   *watching
+	sampler *time.Ticker
+	status  *time.Ticker // somebody watches
+	stated  []byte       // a status to be sent
+	limit   *time.Timer  // of the job's wall time
+	evicted *time.Timer  // the cluster's manager ends us soon
+	doomed  bool         // it does, and the program cannot be saved
+
+	saving   saving
+	saver    *saver // what is needed to save the program that runs
+	save     *saveOrder
+	wanted   bool          // another save was ordered meanwhile
+	saves    int           // the number of the job's last checkpoint
+	restored time.Duration // how long it took to bring and start a checkpoint here
+	dueSave  *time.Timer
+	stopping *stopOrder
+	quit     *time.Timer // the machine stops then
+	secure   *time.Timer // what has been said is made safe then
+
+	unkept    func() error // writes down how it ended
+	keepAgain *time.Timer  // when that is tried again; nil: it is done, or not due
+}
+
+// stopOrder is an order to leave.
+type stopOrder struct {
+	within time.Duration // from now
+	why    string
+}
+
+var errKilled = errors.New("the attempt was ended")
+
+func newLife(ar *around, dir folder, a *wire.Attempt, earlierAgents int) *life {
+	l := &life{around: ar, attempt: a, folder: dir, born: ar.clock(), calls: make(chan func())}
+	l.work, l.cancel = context.WithCancelCause(context.Background())
+	l.spool = newSpool(dir.spool(), ar.spoolSegment, ar.spoolLimit)
+	if a.Spec.Progress != "" {
+		l.spool.remember(lookBack)
+	}
+	l.outbox = newOutbox(l.spool, earlierAgents)
+	hello := wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Mark: a.Mark}
+	l.link = newLink(a.Broker, hello, ar.firstTry, ar.longestTry)
+	l.saving = saving{every: a.Spec.Checkpoint.Every, mtbf: a.MTBF}
+	for _, s := range a.Saved {
+		l.saves = max(l.saves, s.N)
+	}
+	return l
+}
+
+// now is the time since this agent began. It does not care what the machine's
+// calendar is set to.
+func (l *life) now() time.Duration { return l.around.clock.Since(l.born) }
+
+// brokerTime is the time now by the broker's clock, as far as we know it.
+func (l *life) brokerTime() core.Time { return l.attempt.Now.Add(l.now()) }
+
+// live runs the attempt until nothing is left to do or to say.
+func (l *life) live() {
+	talk, hangUp := context.WithCancel(context.Background())
+	var talking sync.WaitGroup
+	talking.Go(func() { l.link.run(talk) })
+	for !l.over {
+		l.pump()
+		l.step()
+		if l.phase == told && l.outbox.empty() {
+			l.over = true
+			l.remember()
+		}
+	}
+	l.tearDown()
+	hangUp()
+	talking.Wait()
+}
+
+// remember notes that the broker knows all, so that an agent which is started
+// here again does not tell it once more.
+func (l *life) remember() {
+	if os.Link(l.folder.path(exitFile), l.folder.path(knownFile)) == nil {
+		return // its name is all there is to it
+	}
+	if file, err := os.Create(l.folder.path(knownFile)); err == nil {
+		_ = file.Close() // nothing is written
+	}
+}
+
+// step waits for the next thing to happen and does what is to be done.
+func (l *life) step() {
+	select {
+	case e := <-l.link.events:
+		l.onLink(e)
+	case f := <-l.calls:
+		f()
+	case <-l.spool.changed:
+	case <-l.done:
+		l.onDone()
+	case <-l.self:
+		l.onSelfSaved()
+	case <-ticks(l.sampler):
+		l.onSample()
+	case <-ticks(l.status):
+		l.state()
+	case <-alarm(l.dueSave):
+		l.onSaveDue()
+	case <-alarm(l.limit):
+		l.onLimit()
+	case <-alarm(l.evicted):
+		l.onEviction()
+	case <-alarm(l.secure):
+		l.secureExit()
+	case <-alarm(l.keepAgain):
+		l.keepLate()
+	case <-alarm(l.quit):
+		l.over = true
+	case <-l.around.signals:
+		l.onSignal()
+	}
+}
+
+func ticks(t *time.Ticker) <-chan time.Time {
+	if t == nil {
+		return nil
+	}
+	return t.C
+}
+
+func alarm(t *time.Timer) <-chan time.Time {
+	if t == nil {
+		return nil
+	}
+	return t.C
+}
+
+// background does something in a goroutine of its own. What work returns is
+// then called by the owner, or undo if the attempt was ended meanwhile; both may
+// be nil.
+func (l *life) background(work func(ctx context.Context) (then, undo func())) {
+	l.group.Go(func() {
+		then, undo := work(l.work)
+		if then == nil {
+			then = func() {}
+		}
+		select {
+		case l.calls <- then:
+		case <-l.work.Done():
+			if undo != nil {
+				undo()
+			}
+		}
+	})
+}
+
+// tell has the owner call something for who works in the background.
+func (l *life) tell(ctx context.Context, f func()) {
+	select {
+	case l.calls <- f:
+	case <-ctx.Done():
+	}
+}
+
+// tearDown ends whatever still runs.
+func (l *life) tearDown() {
+	l.cancel(errKilled)
+	if l.program != nil {
+		l.program.run.Kill()
+		<-l.program.run.Done()
+		l.program.pipes.close()
+	}
+	l.group.Wait()
+	l.spool.close()
+}
+
+// pump gives the connection what is to be sent.
+func (l *life) pump() {
+	l.outbox.queueOutput()
+	if l.session == nil || l.busy {
+		return
+	}
+	frames, err := l.outbox.batch()
+	if err != nil {
+		l.around.log.Error("a message cannot be written", "error", err)
+	}
+	frames = append(frames, l.stated...)
+	l.stated = nil
+	if l.outbox.damaged {
+		l.outbox.damaged = false
+		l.note("output", "some output is gone", "the disk of the cluster lost it; zeros stand in its place", nil)
+	}
+	if len(frames) > 0 {
+		l.busy = true
+		l.session.out <- frames
+	}
+}
+
+func (l *life) onLink(e linkEvent) {
+	switch {
+	case e.what == linkUp:
+		l.session, l.busy = e.session, false
+		l.outbox.reconnected()
+	case e.what == linkFail:
+		l.checkFence()
+	case e.session != l.session:
+	case e.what == linkDown:
+		l.session, l.busy = nil, false
+		l.checkFence()
+	case e.what == linkWritten:
+		l.busy = false
+	case e.what == linkOrder:
+		l.onOrder(e.order)
+	}
+}
+
+// checkFence ends everything if the attempt may not run any more.
+func (l *life) checkFence() {
+	if l.folder.fenced() || l.folder.gone() {
+		l.over = true
+	}
+}
+
+func (l *life) onOrder(o *wire.Order) {
+	switch o.Kind {
+	case wire.Ack:
+		l.onAck(o.Seq)
+	case wire.Kill:
+		l.over = true
+	case wire.Stop:
+		l.stop(stopOrder{l.within(o.By), o.Why})
+	case wire.Save:
+		l.orderSave()
+	case wire.Watch:
+		l.onWatch(o.Every)
+	case wire.Answer:
+		if l.watch != nil {
+			l.watch.asking.answered(l.now())
+		}
+	}
+}
+
+// within is the time until a moment by the broker's clock. What is past, or far
+// away, comes from a clock that was set: the order is meant all the same.
+func (l *life) within(by core.Time) time.Duration {
+	const least, most, usual = 2 * time.Second, time.Hour, time.Minute
+	if by <= 0 {
+		return usual
+	}
+	return min(max(by.Sub(l.brokerTime()), least), most)
+}
+
+// onAck notes what the broker has. A number that we never gave is one of an
+// agent before us, of which the folder tells nothing because power was lost: what
+// it ran is gone, and messages of ours with such numbers would be taken for
+// repeated ones.
+func (l *life) onAck(seq uint64) {
+	if seq > l.outbox.last {
+		l.outbox.skip(seq)
+		l.around.log.Warn("the broker knows more of this attempt than its folder", "seq", seq)
+		return
+	}
+	l.outbox.acknowledge(seq)
+}
+
+func (l *life) onWatch(every time.Duration) {
+	if l.status != nil {
+		l.status.Stop()
+		l.status = nil
+	}
+	if every > 0 {
+		l.status = time.NewTicker(max(every, 20*time.Millisecond))
+		l.state()
+	}
+}
+
+// state makes a status for who watches. It is not numbered: if the connection is
+// busy the next one will do.
+func (l *life) state() {
+	if l.watch == nil || l.busy || l.session == nil || l.phase != running {
+		return
+	}
+	v := l.vitals()
+	m := wire.Message{Kind: wire.Status, State: &v}
+	if frame, err := wire.AppendFrame(nil, m); err == nil {
+		l.stated = frame
+	}
+}
+
+// note tells explain something.
+func (l *life) note(kind, choice, why string, inputs map[string]any) {
+	l.outbox.say(wire.Message{Kind: wire.Note, Entry: &wire.Entry{
+		At: l.brokerTime(), Kind: kind, Choice: choice, Why: why, Inputs: inputs,
+	}})
+}
+
+// stop leaves as ordered.
+func (l *life) stop(o stopOrder) {
+	switch l.phase {
+	case preparing:
+		l.verdict = &wire.Message{Kind: wire.Left, Why: o.why}
+		l.prepare(errKilled)
+	case running:
+		if l.stopping == nil {
+			l.stopping = &o
+			l.leave()
+		}
+	default: // it has ended; that is the answer
+	}
+}
+
+// onLimit ends a program that has had all the time its job allows.
+func (l *life) onLimit() {
+	m := &wire.Message{Kind: wire.Ended, Code: 124,
+		Why: fmt.Sprintf("killed: it ran longer than its time limit of %s", l.attempt.Spec.Time)}
+	switch l.phase {
+	case preparing:
+		l.verdict = m
+		l.prepare(errKilled)
+	case running:
+		l.verdict = m
+		l.killProgram()
+	default: // it has just ended by itself
+	}
+}
+
+// onSignal: the machine stops, or somebody wants us gone.
+func (l *life) onSignal() {
+	// A cluster's manager that is to end a released attempt begins like this.
+	if l.checkFence(); l.over || l.quit != nil {
+		return
+	}
+	if l.phase == told { // the next agent tells it, if need be
+		l.secureExit()
+		l.quit = time.NewTimer(l.around.grace / 10)
+		return
+	}
+	l.quit = time.NewTimer(l.around.grace)
+	l.stop(stopOrder{l.around.grace * 3 / 4, "the machine stops"})
+}
+
+// killProgram ends the program; done tells when it is gone.
+func (l *life) killProgram() {
+	run := l.program.run
+	l.background(func(context.Context) (func(), func()) {
+		run.Kill()
+		return nil, nil
+	})
+}

@@ -1,0 +1,100 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+)
+
+// trial watches what the sandbox costs the program that runs in it. Where nobody
+// knew, and it turns out to be too much, or the program fails at once, it is run
+// again from the beginning without: what it did in the sandbox stays there but
+// for its work folder, which is fetched anew, and its output, which is kept back
+// until that is decided.
+type trial struct {
+	first, last boxed
+	cost        float64 // as last measured; 0: not known
+	open        bool    // the sandbox may still be given up
+	before      spent   // by other children, where there is no sandbox
+}
+
+func (l *life) newTrial(s *started) *trial {
+	return &trial{open: s.choice.trial, before: l.around.spent()}
+}
+
+// betweenLooks is how often the cost is measured once it is known.
+const betweenLooks = 30 * time.Second
+
+// judge looks at what the sandbox costs, after a sample.
+func (l *life) judge() {
+	t := l.trial
+	if l.program == nil || l.program.choice.method != methodSandbox {
+		return
+	}
+	now := boxed{at: l.now() - l.watch.began, total: l.watch.last.CPU}
+	if now.at < beginning || t.cost > 0 && now.at-t.last.at < betweenLooks {
+		return
+	}
+	var ok bool
+	if now.sentry, ok = l.around.sentry(l.program.run.Root()); !ok {
+		return
+	}
+	if t.first.at == 0 {
+		t.first = now
+		return
+	}
+	cost, ok := boxCost(t.first, now)
+	if !ok {
+		return
+	}
+	t.cost, t.last = cost, now
+	if !t.open {
+		return
+	}
+	t.open = false
+	inputs := map[string]any{"cost": cost, "sandbox_cpu_s": (now.sentry - t.first.sentry).Seconds(),
+		"cpu_s": (now.total - t.first.total).Seconds()}
+	if cost > acceptable && l.stopping == nil && l.verdict == nil && l.save == nil {
+		l.withoutBox(fmt.Sprintf("it would take about %.1f times as long in the sandbox", cost), inputs)
+		return
+	}
+	l.outbox.held = false
+	l.note("method", methodSandbox, fmt.Sprintf("the sandbox costs this program little: about %.2f times the time", cost), inputs)
+}
+
+// withoutBox begins again without the sandbox, once the program is gone.
+func (l *life) withoutBox(why string, inputs map[string]any) {
+	l.note("method", methodRestart, why+"; it is started again without", inputs)
+	l.retry = true
+	l.killProgram()
+}
+
+// failedInBox says whether the end of a program may be the sandbox's fault: then it
+// is run again without.
+func (l *life) failedInBox(r checkpoint.Result) bool {
+	return l.program.choice.trial && (r.Code != 0 || r.Lost) && l.verdict == nil && l.stopping == nil &&
+		l.now()-l.watch.began < quickFailure
+}
+
+// again starts the program from the beginning without the sandbox.
+func (l *life) again() {
+	l.retry, l.watch, l.trial = false, nil, nil
+	l.start(true)
+}
+
+// sandboxCost is what is known now of what the sandbox costs the program; 0 if
+// nothing.
+func (l *life) sandboxCost() float64 {
+	switch {
+	case l.boxFailed:
+		return neverAgain
+	case l.trial == nil:
+		return l.attempt.SandboxCost
+	case l.trial.cost > 0:
+		return l.trial.cost
+	case l.watch != nil && l.watch.method != methodSandbox && l.program == nil:
+		return plainCost(l.around.spent().minus(l.trial.before))
+	}
+	return 0
+}

@@ -1,0 +1,156 @@
+package staging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
+)
+
+const (
+	// patient is how long an offer stands while nobody asks for anything.
+	patient = 2 * time.Minute
+	// longest is how long it stands at most.
+	longest = 24 * time.Hour
+)
+
+// Offering is something of this site that stands ready for another site: whoever
+// knows the certificate and the token that were made for it gets its chunks, and
+// nothing else. Nothing listens before and after.
+type Offering struct {
+	driver.Offer
+	gate   *rendezvous.Gate
+	server *http.Server
+	conns  *handed
+	served chan struct{}
+
+	mu     sync.Mutex
+	asking int
+	quiet  *time.Timer
+	end    *time.Timer
+	over   chan struct{}
+}
+
+// Offer makes an offer of a file or a folder, or of a tree that is kept here.
+func (s *Site) Offer(ctx context.Context, w driver.Wanted) (*Offering, error) {
+	content, err := s.content(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	o := &Offering{conns: &handed{conns: make(chan net.Conn), closed: make(chan struct{})}, served: make(chan struct{}), over: make(chan struct{})}
+	if o.gate, err = rendezvous.Listen(ctx, rendezvous.Options{Handle: o.conns.hand}); err != nil {
+		return nil, err
+	}
+	o.Offer = driver.Offer{Tree: string(content.ID()), Bytes: content.Bytes(), At: o.gate.Rendezvous()}
+	var once sync.Once
+	enough := func() { once.Do(func() { close(o.over) }) }
+	o.quiet, o.end = time.AfterFunc(patient, enough), time.AfterFunc(longest, enough)
+	o.server = &http.Server{Handler: o.watched(content.Handler()), ReadHeaderTimeout: patient, IdleTimeout: patient, MaxHeaderBytes: 16 << 10}
+	go func() {
+		_ = o.server.Serve(o.conns) // until it is closed
+		close(o.served)
+	}()
+	return o, nil
+}
+
+// content is what there is to offer.
+func (s *Site) content(ctx context.Context, w driver.Wanted) (*depot.Offer, error) {
+	if w.Path == "" {
+		kept, err := s.open()
+		if err != nil {
+			return nil, err
+		}
+		return depot.OfferTree(ctx, kept, depot.ID(w.Tree))
+	}
+	real, err := s.real(ctx, w.Path)
+	if err != nil {
+		return nil, err
+	}
+	return depot.OfferFolder(ctx, filepath.Dir(real), depot.PushOptions{Exclude: alone(real)})
+}
+
+// real is where a path leads, if that may be moved.
+func (s *Site) real(ctx context.Context, path string) (string, error) {
+	f, err := s.Stat(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(f.Path)
+	if err == nil && filepath.Dir(real) == real {
+		err = fmt.Errorf("%s: %w: it is everything", f.Path, fs.ErrInvalid)
+	}
+	return real, err
+}
+
+// alone excludes everything else from the folder that a file or a folder is in.
+func alone(real string) []string { return []string{"/*", "!/" + Pattern(filepath.Base(real))} }
+
+// watched notes when somebody asks.
+func (o *Offering) watched(h http.Handler) http.Handler {
+	note := func(by int) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.asking += by
+		if o.quiet.Stop(); o.asking == 0 {
+			o.quiet.Reset(patient)
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		note(1)
+		defer note(-1)
+		h.ServeHTTP(w, r)
+	})
+}
+
+// Over is closed when the offer is of no use any more.
+func (o *Offering) Over() <-chan struct{} { return o.over }
+
+// Close withdraws the offer.
+func (o *Offering) Close() error {
+	o.quiet.Stop()
+	o.end.Stop()
+	err := o.server.Close()
+	err = errors.Join(err, o.gate.Close())
+	<-o.served
+	return err
+}
+
+// handed is a listener for connections that the gate let in.
+type handed struct {
+	conns  chan net.Conn
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (h *handed) hand(c net.Conn) {
+	select {
+	case h.conns <- c:
+	case <-h.closed:
+		_ = c.Close() // nobody wants it any more
+	}
+}
+
+func (h *handed) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.conns:
+		return c, nil
+	case <-h.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (h *handed) Close() error {
+	h.once.Do(func() { close(h.closed) })
+	return nil
+}
+
+func (h *handed) Addr() net.Addr { return &net.TCPAddr{} }

@@ -1,0 +1,191 @@
+package flowfile
+
+import (
+	"cmp"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/format/dag"
+)
+
+func (r *reader) template(t int) *template { return &r.list[r.flow.Tasks[t].Kind] }
+
+// needs finds who waits for whom.
+func (r *reader) needs() {
+	makers := r.makers()
+	if r.err != nil {
+		return
+	}
+	names := make([]string, 0, len(makers))
+	for name := range makers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for t := range r.flow.Tasks {
+		r.reads(t, makers, names)
+		r.after(t)
+		if r.err != nil {
+			return
+		}
+	}
+	slices.SortFunc(r.flow.Needs, func(x, y Need) int {
+		return cmp.Or(cmp.Compare(x.To, y.To), cmp.Compare(x.From, y.From), cmp.Compare(y.Bytes, x.Bytes))
+	})
+	// The first of each pair has the largest file.
+	r.flow.Needs = slices.CompactFunc(r.flow.Needs, func(x, y Need) bool { return x.From == y.From && x.To == y.To })
+}
+
+type made struct {
+	by    int
+	bytes int64
+}
+
+// makers are the tasks that make each file.
+func (r *reader) makers() map[string]made {
+	makers := map[string]made{}
+	for t := range r.flow.Tasks {
+		task := &r.flow.Tasks[t]
+		for _, o := range task.Outputs {
+			if other, twice := makers[o.Name]; twice {
+				who := "it names it twice"
+				if other.by != t {
+					who = "task " + strconv.Quote(clip(r.flow.Tasks[other.by].ID)) + " makes it too"
+				}
+				r.wrong(r.template(t), task.ID, "outputs", o.Name, "a file that no other task makes; "+who)
+				return nil
+			}
+			makers[o.Name] = made{t, o.Bytes}
+		}
+	}
+	return makers
+}
+
+// reads finds the makers of what a task reads. A pattern means all files that match
+// and that a task makes, or that are there; it is written out.
+func (r *reader) reads(t int, makers map[string]made, names []string) {
+	task := &r.flow.Tasks[t]
+	var inputs []string
+	for _, in := range task.Inputs {
+		for _, one := range ranged(in) {
+			if !strings.ContainsAny(one, "*?[") {
+				inputs = append(inputs, one)
+				continue
+			}
+			found := matching(one, names)
+			if len(found) == 0 {
+				found = r.lying(one)
+			}
+			if len(found) == 0 {
+				r.wrong(r.template(t), task.ID, "inputs", in, "files that a task makes, or that are in "+r.flow.Dir+"; none matches")
+				return
+			}
+			inputs = append(inputs, found...)
+		}
+	}
+	slices.Sort(inputs)
+	task.Inputs = slices.Compact(inputs)
+	for _, in := range task.Inputs {
+		m, ok := makers[in]
+		if ok && m.by == t {
+			r.wrong(r.template(t), task.ID, "inputs", in, "a file of another task, or one that is there; it makes this one itself")
+			return
+		}
+		if ok {
+			r.need(t, m.by, m.bytes)
+		}
+	}
+}
+
+func matching(pattern string, names []string) []string {
+	var found []string
+	for _, n := range names {
+		if ok, _ := path.Match(pattern, n); ok {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// lying are the files of the flow's folder that match a pattern.
+func (r *reader) lying(pattern string) []string {
+	files, _ := filepath.Glob(filepath.Join(escape(r.flow.Dir), pattern))
+	var found []string
+	for _, f := range files {
+		if rel, err := filepath.Rel(r.flow.Dir, f); err == nil {
+			found = append(found, filepath.ToSlash(rel))
+		}
+	}
+	return found
+}
+
+// escape keeps the name of a folder from being a pattern.
+func escape(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+func (r *reader) need(t, from int, bytes int64) {
+	if len(r.flow.Needs) >= maxNeeds {
+		r.wrong(r.template(t), r.flow.Tasks[t].ID, "inputs", "", "fewer files between tasks; there are more than "+strconv.Itoa(maxNeeds))
+		return
+	}
+	r.flow.Needs = append(r.flow.Needs, Need{from, t, bytes})
+}
+
+func (r *reader) after(t int) {
+	for _, id := range r.template(t).after {
+		others, ok := r.kinds[id]
+		if one, exact := r.index[id]; !ok && exact {
+			others, ok = []int{one}, true
+		}
+		if !ok {
+			r.wrong(r.template(t), r.flow.Tasks[t].ID, "after", id, "the id of a task")
+			return
+		}
+		for _, other := range others {
+			if r.flow.Tasks[other].Kind == r.flow.Tasks[t].Kind {
+				r.wrong(r.template(t), r.flow.Tasks[t].ID, "after", id, "another task; none can wait for itself")
+				return
+			}
+			r.need(t, other, NoFile)
+		}
+	}
+}
+
+// there looks for the files that no task makes.
+func (r *reader) there() {
+	made := r.makers()
+	seen := map[string]bool{}
+	for t := range r.flow.Tasks {
+		for _, in := range r.flow.Tasks[t].Inputs {
+			if _, ok := made[in]; ok || seen[in] {
+				continue
+			}
+			seen[in] = true
+			if _, err := os.Stat(filepath.Join(r.flow.Dir, in)); err != nil {
+				r.wrong(r.template(t), r.flow.Tasks[t].ID, "inputs", in, "a file that a task makes, or that is in "+r.flow.Dir+"; there is none")
+				return
+			}
+		}
+	}
+}
+
+// acyclic refuses tasks that wait for each other.
+func (r *reader) acyclic() {
+	round := dag.Cycle(len(r.flow.Tasks), func(yield func(int, int) bool) {
+		for _, n := range r.flow.Needs {
+			if !yield(n.From, n.To) {
+				return
+			}
+		}
+	})
+	if round == nil {
+		return
+	}
+	value, want := dag.Told(round, func(t int) string { return clip(r.flow.Tasks[t].ID) })
+	at := round[len(round)-1]
+	r.wrong(r.template(at), r.flow.Tasks[at].ID, "inputs", value, want)
+}

@@ -1,0 +1,332 @@
+package jobfile
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Options is what a job file does not say itself.
+type Options struct {
+	Now     time.Time // moments are compared with it; its zone is that of moments without one
+	Dir     string    // where relative paths begin: the folder in which the command was given
+	Environ []string  // the caller's, as os.Environ gives it: for variables that are named without a value
+	Set     []Setting // of the command line; they go over what a file says
+}
+
+// Setting is a field given by a flag: deadline 20m.
+type Setting struct{ Name, Value string }
+
+// place is where a field was given.
+type place struct {
+	file string
+	line int
+	flag string // "--procs"; "" in a file
+	// under says that it is a line of a batch system, over which all others go.
+	under bool
+}
+
+// draft is a job that is being read: fields in the order in which they come, then
+// what they mean together.
+type draft struct {
+	Job
+	opt      Options
+	at       map[string]place
+	from     place // of the flag that is being read
+	warnings []Warning
+
+	line     string // run
+	procs    span
+	nodes    int           // num_nodes
+	modelled time.Duration // what a model said to estimate
+	cpus     int           // resources.cpus
+	talks    string        // pattern
+	listed   []string
+	unset    []string // variables that have a name and no value yet
+	script   string   // the script that the job is, to be sent along
+	shell    string   // that runs it, whatever its first line says
+	stdin    string   // file that it reads
+	around   wrapping // what a job description has done around the program
+
+	saveSignal, signalText string // signal that a batch system is to send before the end
+	signalAt               place
+}
+
+func newDraft(o Options) *draft {
+	return &draft{opt: o, at: map[string]place{}, Job: Job{Retries: DefaultRetries, Checkpoint: Checkpoint{Method: "auto"}}}
+}
+
+// fail is a mistake in a field, told with the place where it was given.
+func (d *draft) fail(field, value, want string) error {
+	p := d.at[field]
+	e := &badinput.Error{File: p.file, Line: p.line, Field: field, Value: value, Want: want}
+	if p.flag != "" {
+		e.Field = p.flag
+	}
+	if p.file == "" && p.flag == "" {
+		e.File = d.at[""].file
+	}
+	return e
+}
+
+func (d *draft) has(field string) bool { _, ok := d.at[field]; return ok }
+
+// finish checks the fields in the light of each other and fills in what follows
+// from them.
+func (d *draft) finish() (*Job, error) {
+	for _, step := range []func() error{d.command, d.texts, d.talk, d.estimated, d.size, d.hinted, d.saving, d.variables, d.retrying, d.outputFiles} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	if d.Name == "" {
+		d.Name = defaultName(d.Argv)
+	}
+	return &d.Job, nil
+}
+
+// command makes argv of what is to be run.
+func (d *draft) command() error {
+	switch {
+	case d.has("run") && d.has("argv"):
+		return d.fail("argv", "", "either run or argv, not both")
+	case d.has("run"):
+		d.Argv = shell(d.line)
+	case d.has("argv"):
+		d.Argv = d.listed
+		if d.shell != "" {
+			d.Argv = []string{d.shell, d.listed[len(d.listed)-1]}
+		}
+	default:
+		return d.fail("run", "", "what to run is missing: a shell line, or argv with a list of words")
+	}
+	return nil
+}
+
+// texts refuses what could not be stored as it is.
+func (d *draft) texts() error {
+	for _, list := range []struct {
+		field string
+		texts []string
+	}{
+		{"argv", d.Argv}, {"workdir", []string{d.Workdir}}, {"setup", []string{d.Setup}}, {"build", []string{d.Build.Command, d.Build.Dir}}, {"build.outputs", d.Build.Outputs}, {"inputs", d.Inputs}, {"outputs", d.Outputs},
+		{"checkpoint.files", d.Checkpoint.Files}, {"checkpoint.restart", d.Checkpoint.Restart}, {"progress", []string{d.Progress}},
+		{"output", []string{d.Stdout}}, {"error", []string{d.Stderr}}, {"stdin", []string{d.stdin}}, {"pattern", []string{d.talks}},
+	} {
+		for _, text := range list.texts {
+			if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+				return d.fail(list.field, strings.ToValidUTF8(text, "�"), "text in UTF-8 without NUL bytes")
+			}
+		}
+	}
+	return nil
+}
+
+// shell is a shell line as a command.
+func shell(line string) []string { return []string{"sh", "-c", line} }
+
+// size settles on processors: procs, or num_nodes × resources.cpus.
+func (d *draft) size() error {
+	if d.procs == (span{}) {
+		n := max(1, d.nodes) * max(1, d.cpus)
+		d.procs = span{n, n}
+	}
+	d.Min, d.Max, d.Nodes = d.procs.min, d.procs.max, max(d.Nodes, d.nodes)
+	switch {
+	case d.Nodes > d.Min:
+		return d.fail("num_nodes", fmt.Sprint(d.Nodes), fmt.Sprintf("not more hosts than processors (procs), %d", d.Min))
+	case !d.has("kind") && d.Min < d.Max:
+		d.Kind = core.Moldable
+	case d.Kind == core.Rigid && d.Min < d.Max:
+		return d.fail("kind", "rigid", fmt.Sprintf("moldable or malleable for %d to %d processors; a rigid job has one size", d.Min, d.Max))
+	case d.Kind == core.Malleable:
+		return d.fail("kind", "malleable", "not supported yet, only rigid and moldable: running jobs are resized later")
+	}
+	return nil
+}
+
+// saving checks that the checkpoint section is complete for its method.
+func (d *draft) saving() error {
+	c := &d.Checkpoint
+	own := c.Method == "signal" || c.Method == "exit85" || c.Method == "auto" && c.Signal != ""
+	switch {
+	case (c.Method == "signal" || c.Method == "exit85") && len(c.Files) == 0:
+		return d.fail("checkpoint.files", "", "method "+c.Method+" needs the files that the program writes when it saves itself")
+	case c.Method == "auto" && c.Signal != "" && len(c.Files) == 0:
+		return d.fail("checkpoint.files", "", "beside signal the files are needed that the program writes when it gets it")
+	case c.Method == "signal" && c.Signal == "":
+		return d.fail("checkpoint.signal", "", "method signal needs the signal that makes the program save itself, such as USR1")
+	case c.Signal != "" && !own || c.Method == "exit85" && c.Signal != "":
+		return d.fail("checkpoint.signal", c.Signal, "only for method signal, not for "+c.Method)
+	case len(c.Files) > 0 && !own:
+		return d.fail("checkpoint.files", c.Files[0], "only for methods signal and exit85, not for "+c.Method)
+	case len(c.Restart) > 0 && !own:
+		return d.fail("checkpoint.restart", "", "only for methods signal and exit85, not for "+c.Method)
+	case c.Method == "restart" && c.Every > 0:
+		return d.fail("checkpoint.every", c.Every.String(), "auto or never: method restart has nothing to save")
+	}
+	return nil
+}
+
+// variables gives those a value that were only named.
+func (d *draft) variables() error {
+	for _, name := range d.unset {
+		if _, ok := d.Env[name]; ok {
+			continue
+		}
+		return d.fail("envs", name, "a value; it is empty here: write one, or give it with --env "+name+"=VALUE")
+	}
+	return nil
+}
+
+func (d *draft) retrying() error {
+	if d.has("retry.on") && d.Retries == 0 {
+		return d.fail("retry.on", d.RetryOn[0], "nothing while retry.max is 0")
+	}
+	return nil
+}
+
+func (d *draft) setEnv(name, value string) {
+	if d.Env == nil {
+		d.Env = map[string]string{}
+	}
+	d.Env[name] = value
+}
+
+// lookup is a variable of the caller's environment.
+func (d *draft) lookup(name string) (string, bool) {
+	for _, entry := range d.opt.Environ {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// interpreters run programs that have names of their own.
+var interpreters = lazyregexp.New(`^(python[0-9.]*|perl|ruby|node|bash|sh|dash|zsh|Rscript|julia|java|octave)$`)
+
+// defaultName is the program's: that of a shell line is its first word, that of a
+// script is its own rather than that of what runs it.
+func defaultName(argv []string) string {
+	if len(argv) == 3 && argv[0] == "sh" && argv[1] == "-c" {
+		if fields := strings.Fields(argv[2]); len(fields) > 0 {
+			argv = fields
+		}
+	}
+	word := argv[0]
+	if len(argv) > 1 && argv[1] != "" && argv[1][0] != '-' && interpreters.MatchString(path.Base(word)) {
+		word = argv[1]
+	}
+	name := strings.Map(func(c rune) rune {
+		if _, err := parseName(string(c)); err != nil {
+			return -1
+		}
+		return c
+	}, path.Base(word))
+	name = name[:min(len(name), 200)]
+	if name == "" || strings.Trim(name, ".") == "" {
+		return "job"
+	}
+	return name
+}
+
+// files makes the paths absolute and looks whether they are there.
+func (d *draft) files() error {
+	if d.has("workdir") {
+		dir := d.absolute(d.Workdir)
+		info, err := os.Stat(dir)
+		if err != nil || !info.IsDir() {
+			return d.fail("workdir", d.Workdir, "a folder that is there")
+		}
+		d.Workdir = dir
+	}
+	d.sortOut()
+	scriptAt := len(d.Inputs)
+	if d.script != "" {
+		d.Inputs = append(d.Inputs, d.script)
+	}
+	for i, name := range d.Inputs {
+		in, err := d.input(name)
+		if err != nil {
+			return err
+		}
+		d.Inputs[i] = in
+	}
+	if d.script != "" {
+		d.Argv[len(d.Argv)-1] = lastName(d.Inputs[scriptAt])
+	}
+	if err := d.wrap(); err != nil {
+		return err
+	}
+	return d.distinct()
+}
+
+// lastName is where an input comes to lie, relative to the work folder.
+func lastName(in string) string {
+	if filepath.IsAbs(in) {
+		return filepath.Base(in)
+	}
+	return in
+}
+
+// distinct checks that no two files come to lie in the same place.
+func (d *draft) distinct() error {
+	names := map[string]string{}
+	for _, in := range d.Inputs {
+		name := lastName(in)
+		if filepath.IsAbs(in) {
+			if _, err := os.Lstat(filepath.Join(d.Workdir, name)); err == nil && d.Workdir != "" {
+				return d.fail("inputs", in, "a file of another name; the work folder has a "+name+" of its own")
+			}
+		}
+		if other, ok := names[name]; ok && other != in {
+			return d.fail("inputs", in, "a file of another name; "+other+" is called "+name+" too")
+		}
+		names[name] = in
+	}
+	return d.distinctFar(names)
+}
+
+// input is a path below the work folder as relative to it, any other as absolute.
+func (d *draft) input(name string) (string, error) {
+	if d.Workdir != "" && !filepath.IsAbs(name) && !strings.HasPrefix(name, "~/") {
+		if _, err := os.Lstat(filepath.Join(d.Workdir, name)); err == nil && filepath.IsLocal(name) {
+			return filepath.ToSlash(filepath.Clean(name)), nil
+		}
+	}
+	full := d.absolute(name)
+	if _, err := os.Stat(full); err != nil {
+		where := "in " + d.opt.Dir
+		if d.Workdir != "" && d.Workdir != d.opt.Dir {
+			where = "in the work folder " + d.Workdir + " or " + where
+		}
+		return "", d.fail("inputs", name, "a file that is there, "+where)
+	}
+	if d.Workdir != "" {
+		if rel, err := filepath.Rel(d.Workdir, full); err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel), nil
+		}
+	}
+	return full, nil
+}
+
+func (d *draft) absolute(name string) string {
+	if rest, ok := strings.CutPrefix(name, "~"); ok && (rest == "" || rest[0] == '/') {
+		if home, ok := d.lookup("HOME"); ok {
+			return filepath.Join(home, rest)
+		}
+	}
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(d.opt.Dir, name)
+}

@@ -1,0 +1,132 @@
+package jobfile
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+)
+
+// imported is what the lines of a batch system in a script say, while they are
+// read.
+type imported struct {
+	*draft
+	kind, calls string // Slurm, and what people call it
+	prefix      string // how its lines begin
+	at          place  // of the option that is being read
+	value       string
+}
+
+// fails is a mistake in the option that is being read.
+func (m *imported) fails(want string) error {
+	return &badinput.Error{File: m.at.file, Line: m.at.line, Field: m.at.flag, Value: m.value, Want: want}
+}
+
+// warn says what was done with the option that is being read.
+func (m *imported) warn(text string) {
+	field := m.at.flag
+	if m.value != "" {
+		field += " " + shorten(m.value)
+	}
+	m.warnings = append(m.warnings, Warning{m.at.file, m.at.line, field, text})
+}
+
+// shorten is a value as a message shows it.
+func shorten(value string) string {
+	const most = 60
+	if len(value) > most {
+		value = strings.ToValidUTF8(value[:most], "") + "…"
+	}
+	for _, r := range value {
+		if r < ' ' || r == 0x7f || r == utf8.RuneError {
+			return fmt.Sprintf("%q", value)
+		}
+	}
+	return value
+}
+
+// gives notes that a field was given here, for messages and for whoever goes
+// over it.
+func (m *imported) gives(field string) {
+	m.at.under = true
+	m.draft.at[field] = m.at
+}
+
+// keep keeps an option for clusters of its manager.
+func (m *imported) keep(name, value string) error {
+	if !utf8.ValidString(value) {
+		return m.fails("text in UTF-8")
+	}
+	m.option(name, value)
+	if _, why := hand(m.kind, m.kind, Option{name, value}); why != "" {
+		m.warn("left out: " + why)
+		return nil
+	}
+	m.warn("has a meaning in clusters of " + m.calls + " only, is kept for them and does nothing in others")
+	return nil
+}
+
+func (d *draft) option(name, value string) {
+	if d.Manager.Options == nil {
+		d.Manager.Options = map[string][]string{}
+	}
+	d.Manager.Options[name] = append(d.Manager.Options[name], value)
+}
+
+// call names the job. Managers allow more in names than we do.
+func (m *imported) call(name string) error {
+	if name == "" {
+		return m.fails("a name")
+	}
+	plain := strings.Map(func(c rune) rune {
+		if _, err := parseName(string(c)); err != nil {
+			return '-'
+		}
+		return c
+	}, name)
+	plain = plain[:min(len(plain), 200)]
+	if plain != name {
+		m.warn("the job is called " + plain + ": names are of letters, digits and . _ -")
+	}
+	m.Name = plain
+	m.gives("name")
+	return nil
+}
+
+// inherit gives the job the environment of the caller.
+func (d *draft) inherit() {
+	for _, entry := range d.opt.Environ {
+		if name, value, ok := strings.Cut(entry, "="); ok && travels(name) && !managers(name) && utf8.ValidString(value) {
+			if _, set := d.Env[name]; !set {
+				d.setEnv(name, value)
+			}
+		}
+	}
+}
+
+// managers says whether a variable describes the job that the caller is itself:
+// another job must not take it for its own.
+func managers(name string) bool {
+	for _, prefix := range []string{"SLURM", "SBATCH_", "SALLOC_", "SRUN_", "SGE_", "PE_", "PMI_", "PMIX_", "PBS_"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	switch name {
+	case "JOB_ID", "JOB_NAME", "JOB_SCRIPT", "NSLOTS", "NHOSTS", "NQUEUES", "QUEUE", "PE", "REQUEST", "RESTARTED", "TMPDIR":
+		return true
+	}
+	return false
+}
+
+// redirect makes the wording of a file name ours: from is relative to the work
+// folder, or begins with ~.
+func (d *draft) redirect(pattern string) string {
+	if rest, ok := strings.CutPrefix(pattern, "~/"); ok {
+		if home, ok := d.lookup("HOME"); ok {
+			return plainName(strings.TrimSuffix(home, "/")) + "/" + rest
+		}
+	}
+	return pattern
+}

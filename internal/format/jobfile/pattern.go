@@ -1,0 +1,86 @@
+package jobfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/netgraph"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/nodesel"
+)
+
+// talk makes the pattern of who talks to whom from its name or its file. Its nodes
+// are the hosts of the job, with as many processors on each.
+func (d *draft) talk() error {
+	if d.talks == "" {
+		return nil
+	}
+	p, err := d.readPattern()
+	if err != nil {
+		return err
+	}
+	if d.nodes > 0 && d.nodes != p.Nodes {
+		return d.fail("num_nodes", fmt.Sprint(d.nodes), fmt.Sprintf("%d, the nodes of pattern %s", p.Nodes, d.talks))
+	}
+	if d.procs == (span{}) {
+		n := p.Nodes * max(1, d.cpus)
+		d.procs = span{n, n}
+	}
+	if d.procs.min != d.procs.max || d.procs.min%p.Nodes != 0 {
+		return d.fail("procs", d.procs.text(), fmt.Sprintf("as many processors on each of the %d nodes of pattern %s, such as %d", p.Nodes, d.talks, p.Nodes))
+	}
+	d.nodes = p.Nodes
+	d.Pattern = &core.Pattern{Name: d.talks, Nodes: p.Nodes}
+	for _, e := range p.Edges {
+		d.Pattern.Pairs = append(d.Pattern.Pairs, core.Talk(e))
+	}
+	if _, err := nodesel.Named(d.talks, p.Nodes); err == nil {
+		return nil
+	}
+	d.Trials, err = netgraph.ReadTrials(d.absolute(d.talks))
+	return d.asGiven(err)
+}
+
+func (s span) text() string {
+	if s.min == s.max {
+		return fmt.Sprint(s.min)
+	}
+	return fmt.Sprintf("%d-%d", s.min, s.max)
+}
+
+// readPattern takes what is called like a known pattern for one, and all else for
+// a file.
+func (d *draft) readPattern() (*nodesel.Pattern, error) {
+	nodes := d.nodes
+	if nodes == 0 && d.procs.min == d.procs.max {
+		nodes = d.procs.min / max(1, d.cpus)
+	}
+	p, err := nodesel.Named(d.talks, nodes)
+	if err == nil {
+		return p, nil
+	}
+	kind, _, _ := strings.Cut(d.talks, ":")
+	for _, name := range nodesel.PatternNames() {
+		if known, _, _ := strings.Cut(name, ":"); known == kind {
+			return nil, d.fail("pattern", d.talks, err.Error()+"; procs or num_nodes says how many there are")
+		}
+	}
+	file := d.absolute(d.talks)
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return nil, d.fail("pattern", d.talks, "one of "+strings.Join(nodesel.PatternNames(), ", ")+", or a file that is there")
+	}
+	p, err = netgraph.ReadPattern(file)
+	return p, d.asGiven(err)
+}
+
+// asGiven calls the pattern's file in an error as the user does.
+func (d *draft) asGiven(err error) error {
+	var bad *badinput.Error
+	if errors.As(err, &bad) {
+		bad.File = d.talks
+	}
+	return err
+}

@@ -1,0 +1,364 @@
+package jobfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+)
+
+// jobSpec is a job description of PSI/J that is being read.
+type jobSpec struct {
+	*draft
+	executable       string
+	arguments        []string
+	inherit          bool
+	nodes, processes int
+	perNode, cores   int
+	processesAt      yamlfile.Value
+	launcher         string
+	wrapped          bool // in an envelope
+}
+
+// parseJobSpec reads a job description of PSI/J.
+func (d *draft) parseJobSpec(name string, data []byte) error {
+	text, err := asYAML(name, data)
+	if err != nil {
+		return err
+	}
+	top, err := yamlfile.Parse(name, "a job description of PSI/J", text)
+	if err != nil {
+		return err
+	}
+	d.at[""] = place{file: name}
+	s := &jobSpec{draft: d, inherit: true}
+	d.at["workdir"] = place{file: name}
+	d.Workdir = d.opt.Dir
+	s.top(top)
+	if top.Err() != nil {
+		return top.Err()
+	}
+	return s.finish(name)
+}
+
+// top reads the description, which may lie in an envelope.
+func (s *jobSpec) top(v yamlfile.Value) {
+	if !s.wrapped && enveloped(v) {
+		s.wrapped = true
+		v.Mapping(
+			yamlfile.Key("version", func(yamlfile.Value) {}),
+			yamlfile.Key("type", func(v yamlfile.Value) { v.Choice("JobSpec") }),
+			yamlfile.Key("data", s.top),
+		)
+		return
+	}
+	s.mapping(v, "", s.fields())
+}
+
+// enveloped says whether a value is {version, type, data}.
+func enveloped(v yamlfile.Value) bool {
+	found := false
+	if v.Kind() == yamlfile.Mapping {
+		for key := range v.Entries("fields") {
+			found = found || key.Kind() == yamlfile.Scalar && key.Text("") == "data"
+		}
+	}
+	return found
+}
+
+// unlessBlank makes fields of which null says nothing.
+func unlessBlank(fields []field) []field {
+	for i := range fields {
+		read := fields[i].read
+		fields[i].read = func(v yamlfile.Value) {
+			if v.Kind() != yamlfile.Blank {
+				read(v)
+			}
+		}
+	}
+	return fields
+}
+
+func (s *jobSpec) fields() []field {
+	return unlessBlank([]field{
+		{"name", s.readName},
+		set("executable", &s.executable, parseText),
+		{"arguments", s.readArguments},
+		{"directory", s.known("workdir", "directory", &s.Workdir, parseText)},
+		{"inherit_environment", func(v yamlfile.Value) { s.inherit = v.Bool() }},
+		{"environment", s.readEnvs},
+		{"stdin_path", s.known("stdin", "stdin_path", &s.stdin, parseHere)},
+		{"stdout_path", func(v yamlfile.Value) { s.Stdout = plainName(s.redirect(scalar(v, parseText))) }},
+		{"stderr_path", func(v yamlfile.Value) { s.Stderr = plainName(s.redirect(scalar(v, parseText))) }},
+		{"resources", func(v yamlfile.Value) { s.mapping(v, "resources.", s.resources()) }},
+		{"attributes", func(v yamlfile.Value) { s.mapping(v, "attributes.", s.attributes()) }},
+		set("pre_launch", &s.around.pre, parseHere),
+		set("post_launch", &s.around.post, parseHere),
+		{"launcher", func(v yamlfile.Value) {
+			s.launcher = v.Choice("single", "multiple", "mpirun", "srun")
+		}},
+	})
+}
+
+func (s *jobSpec) resources() []field {
+	count := func(to *int) func(yamlfile.Value) {
+		return func(v yamlfile.Value) { *to = v.Whole(1, maxProcs); s.processesAt = v }
+	}
+	return unlessBlank([]field{
+		{"node_count", count(&s.nodes)}, {"process_count", count(&s.processes)}, {"processes_per_node", count(&s.perNode)},
+		{"cpu_cores_per_process", count(&s.cores)},
+		{"gpu_cores_per_process", func(v yamlfile.Value) {
+			if v.Whole(0, maxProcs) > 0 {
+				s.keep("gpu_cores_per_process", "gpus-per-task", v)
+			}
+		}},
+		{"exclusive_node_use", func(v yamlfile.Value) {
+			if v.Bool() {
+				s.keep("exclusive_node_use", "exclusive", v)
+			}
+		}},
+		{"memory", func(v yamlfile.Value) { s.Memory = v.Size(1) }},
+		{"version", func(yamlfile.Value) {}}, {"__version", func(yamlfile.Value) {}},
+	})
+}
+
+func (s *jobSpec) attributes() []field {
+	return unlessBlank([]field{
+		{"duration", s.readDuration},
+		{"queue_name", func(v yamlfile.Value) { s.keep("queue_name", "partition", v) }},
+		{"project_name", func(v yamlfile.Value) { s.keep("project_name", "account", v) }},
+		{"account", func(v yamlfile.Value) { s.keep("account", "account", v) }},
+		{"reservation_id", func(v yamlfile.Value) { s.keep("reservation_id", "reservation", v) }},
+		{"custom_attributes", func(v yamlfile.Value) {
+			for key, value := range v.Entries("attributes and their values") {
+				name := scalar(key, parseText)
+				s.keep(shorten(name), name, value)
+			}
+		}},
+	})
+}
+
+// keep keeps an attribute for clusters that have a manager.
+func (s *jobSpec) keep(field, name string, v yamlfile.Value) {
+	text := v.Text("a text")
+	if text == "" || text == "None" { // as older versions write what is not set
+		return
+	}
+	s.option(name, text)
+	s.warnings = append(s.warnings, Warning{v.File(), v.Line(), field + " " + shorten(text),
+		"has a meaning in clusters with a manager only, is kept for them and does nothing in others"})
+}
+
+// known makes a field of ours that is called otherwise there.
+func (s *jobSpec) known(ours, theirs string, to *string, parse func(string) (string, error)) func(yamlfile.Value) {
+	return func(v yamlfile.Value) {
+		*to = scalar(v, parse)
+		s.draft.at[ours] = place{file: v.File(), line: v.Line(), flag: theirs}
+	}
+}
+
+// readName takes any text: what cannot be a name is made one.
+func (s *jobSpec) readName(v yamlfile.Value) {
+	text := v.Text("a name")
+	if text == "" {
+		return
+	}
+	m := imported{draft: s.draft, at: place{file: v.File(), line: v.Line(), flag: "name"}, value: text}
+	_ = m.call(text) // fails without a name alone
+}
+
+func (s *jobSpec) readArguments(v yamlfile.Value) {
+	for item := range v.List("arguments") {
+		word := item.Text("an argument")
+		if word != "" {
+			word = scalar(item, parseText)
+		}
+		s.arguments = append(s.arguments, word)
+	}
+}
+
+var (
+	psijUnit = lazyregexp.New(`^(\d+(?:\.\d+)?)\s*([hms])$`)
+	psijDays = lazyregexp.New(`^(\d+) days?, (\d+:\d+:\d+(?:\.\d+)?)$`)
+	isoTime  = lazyregexp.New(`^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
+)
+
+func (s *jobSpec) readDuration(v yamlfile.Value) {
+	text := v.Text("a time")
+	if text == "" || text == "None" {
+		return
+	}
+	d, ok := psijTime(text, v.Quoted())
+	if !ok || d <= 0 {
+		v.Wrong(`a time such as "1:30:00", "0:30", "90" (minutes), "2 h" or 600 (seconds, without quotes)`)
+		return
+	}
+	s.Time = d
+}
+
+// psijTime reads a duration as PSI/J writes and accepts it: hh:mm:ss, hh:mm,
+// minutes, a number with h, m or s, days as Python has them, and ISO 8601; a bare
+// number, without quotes, is of seconds.
+func psijTime(text string, isText bool) (time.Duration, bool) {
+	if m := psijDays.FindStringSubmatch(text); m != nil {
+		days, ok1 := whole(m[1], 24*time.Hour)
+		rest, ok2 := clockTime(m[2])
+		return days + rest, ok1 && ok2
+	}
+	if m := psijUnit.FindStringSubmatch(text); m != nil {
+		return fraction(m[1], map[string]time.Duration{"h": time.Hour, "m": time.Minute, "s": time.Second}[m[2]])
+	}
+	if m := isoTime.FindStringSubmatch(text); m != nil && len(text) > 2 {
+		var total time.Duration
+		for i, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second} {
+			if m[i+1] == "" {
+				continue
+			}
+			d, ok := fraction(m[i+1], unit)
+			if !ok {
+				return 0, false
+			}
+			total += d
+		}
+		return total, total <= maxLimit
+	}
+	if strings.Contains(text, ":") {
+		return clockTime(text)
+	}
+	if isText {
+		return whole(text, time.Minute)
+	}
+	return fraction(text, time.Second)
+}
+
+// clockTime reads hh:mm and hh:mm:ss.
+func clockTime(text string) (time.Duration, bool) {
+	parts := strings.Split(text, ":")
+	if len(parts) > 3 || len(parts) < 2 {
+		return 0, false
+	}
+	total, ok := whole(parts[0], time.Hour)
+	minutes, ok2 := whole(parts[1], time.Minute)
+	total += minutes
+	if len(parts) == 3 {
+		seconds, ok3 := fraction(parts[2], time.Second)
+		total += seconds
+		ok = ok && ok3
+	}
+	return total, ok && ok2 && total <= maxLimit
+}
+
+// fraction is so many of a unit, not always whole.
+func fraction(text string, unit time.Duration) (time.Duration, bool) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x >= 0) || x*float64(unit) > float64(maxLimit) {
+		return 0, false
+	}
+	return time.Duration(x * float64(unit)), true
+}
+
+// finish makes the job of what the description says.
+func (s *jobSpec) finish(name string) error {
+	if s.executable == "" {
+		return &badinput.Error{File: name, Field: "executable", Want: "what to run; it is missing"}
+	}
+	processes, err := s.count()
+	if err != nil {
+		return err
+	}
+	threads := max(1, s.cores)
+	s.draft.procs = span{processes * threads, processes * threads}
+	s.Manager.Threads, s.Nodes, s.Manager.PerNode = s.cores, min(s.nodes, processes*threads), s.perNode
+	s.listed = append([]string{s.executable}, s.arguments...)
+	switch s.launcher {
+	case "mpirun", "srun":
+		s.Name = cmpName(s.Name, s.listed)
+		s.listed = slices.Concat([]string{s.launcher, "-n", strconv.Itoa(processes)}, s.listed)
+	case "multiple":
+		s.around.copies = processes
+	}
+	s.draft.at["argv"] = place{file: name}
+	s.around.clear = !s.inherit
+	s.Merge = s.Stdout != "" && s.Stdout == s.Stderr
+	if s.Merge {
+		s.Stderr = ""
+	}
+	return nil
+}
+
+// cmpName is the name of a job that a launcher starts: the program's, not the
+// launcher's.
+func cmpName(given string, argv []string) string {
+	if given != "" {
+		return given
+	}
+	return defaultName(argv)
+}
+
+// count is how many processes there are: process_count is node_count times
+// processes_per_node, and each may be left out.
+func (s *jobSpec) count() (int, error) {
+	n := s.processes
+	if n == 0 {
+		n = max(1, s.nodes) * max(1, s.perNode)
+	}
+	wrong := s.processes > 0 && (s.nodes > 0 && s.perNode > 0 && s.nodes*s.perNode != n ||
+		s.nodes > 0 && s.perNode == 0 && n%s.nodes != 0 || s.perNode > 0 && s.nodes == 0 && n%s.perNode != 0)
+	if wrong || n > maxProcs/max(1, s.cores) {
+		s.processesAt.Fail("", fmt.Sprintf("process_count = node_count × processes_per_node, and at most %d processors in all", maxProcs))
+		return 0, s.processesAt.Err()
+	}
+	return n, nil
+}
+
+// asYAML makes JSON a text that is YAML too, line for line: YAML knows neither
+// tabs nor all the escapes of JSON.
+func asYAML(name string, data []byte) ([]byte, error) {
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		line := 1
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			line += bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
+		}
+		return nil, &badinput.Error{File: name, Line: line, Want: "a job description of PSI/J in JSON", Err: err}
+	}
+	var b bytes.Buffer
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '\t', '\r':
+			b.WriteByte(' ')
+		case '"':
+			end := i + 1
+			for data[end] != '"' {
+				if data[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			var text string
+			if err := json.Unmarshal(data[i:end+1], &text); err != nil {
+				return nil, err // it was read before
+			}
+			word, err := json.Marshal(text)
+			if err != nil {
+				return nil, err
+			}
+			b.Write(word)
+			i = end
+		case ':':
+			b.WriteString(": ")
+		default:
+			b.WriteByte(data[i])
+		}
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,109 @@
+package jobfile
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+)
+
+// maxFile bounds a job file: it is written by hand.
+const maxFile = 4 << 20
+
+// Read reads the job in a file: YAML, a script, or a job description of PSI/J.
+func Read(path string, o Options) (*Job, []Warning, error) {
+	data, err := yamlfile.ReadFile(path, "a job file", maxFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := newDraft(o)
+	err = d.parse(path, data)
+	var job *Job
+	if err == nil {
+		job, err = d.finish()
+	}
+	if err == nil {
+		err = d.files()
+	}
+	slices.SortStableFunc(d.warnings, func(a, b Warning) int { return a.Line - b.Line })
+	if err != nil {
+		return nil, d.warnings, err
+	}
+	return job, d.warnings, nil
+}
+
+// parse reads a file's content and what the command line says over it.
+func (d *draft) parse(name string, data []byte) error {
+	var err error
+	switch {
+	case isScript(data):
+		err = d.parseScript(name, data)
+	case isJobSpec(data):
+		err = d.parseJobSpec(name, data)
+	default:
+		err = d.parseYAML(name, data)
+	}
+	if err != nil {
+		return err
+	}
+	return d.override()
+}
+
+// isJobSpec says whether a file is JSON as PSI/J writes it: with an executable,
+// which job files of ours do not have.
+func isJobSpec(data []byte) bool {
+	text := bytes.TrimSpace(data)
+	return bytes.HasPrefix(text, []byte("{")) && bytes.Contains(text, []byte(`"executable"`))
+}
+
+// FromCommand makes a job of a command as it would be typed: it runs in the
+// folder and with the environment of the caller.
+func FromCommand(argv []string, o Options) (*Job, error) {
+	if len(argv) == 0 || argv[0] == "" {
+		return nil, &badinput.Error{Want: "a command after --, such as: godwit run -- ./program input.dat"}
+	}
+	d := newDraft(o)
+	d.at["argv"] = place{}
+	d.listed = argv
+	d.Workdir = o.Dir
+	d.at["workdir"] = place{}
+	for _, entry := range o.Environ {
+		if name, value, ok := strings.Cut(entry, "="); ok && travels(name) && utf8.ValidString(value) {
+			d.setEnv(name, value)
+		}
+	}
+	if err := d.override(); err != nil {
+		return nil, err
+	}
+	job, err := d.finish()
+	if err == nil {
+		err = d.files()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return job, nil
+}
+
+// stays are variables that describe the caller's session or shell and would be
+// wrong anywhere else.
+var stays = []string{"PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "WINDOWID", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"}
+
+// travels says whether a variable of the caller goes along with a command.
+func travels(name string) bool {
+	for _, prefix := range []string{"GODWIT_", "SSH_", "DBUS_", "XDG_", "TMUX", "STY"} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
+	}
+	for _, s := range stays {
+		if name == s {
+			return false
+		}
+	}
+	_, err := parseVariable(name)
+	return err == nil
+}

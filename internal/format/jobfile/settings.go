@@ -1,0 +1,160 @@
+package jobfile
+
+import (
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Flag is a field that can be given on a command line or in a #GODWIT line.
+type Flag struct {
+	Name string
+	Kind string // what its value is called in the help
+	Help string
+	Many bool // it may be given several times
+	// Choices are the values there are, if they are few.
+	Choices []string
+
+	apply func(d *draft, value string) error // its error is what would be right
+}
+
+// flag makes a flag that stores one value; field is what a job file calls it.
+func flag[T any](name, kind, help string, to func(*draft) *T, parse func(string) (T, error)) Flag {
+	return Flag{Name: name, Kind: kind, Help: help, apply: func(d *draft, value string) error {
+		x, err := parse(value)
+		if err == nil {
+			*to(d) = x
+		}
+		return err
+	}}
+}
+
+// many makes a flag that adds to a list. What was listed elsewhere, in a file
+// below the command line, is replaced by the first.
+func many[T any](name, field, kind, help string, to func(*draft) *[]T, parse func(string) (T, error)) Flag {
+	return Flag{Name: name, Kind: kind, Help: help, Many: true, apply: func(d *draft, value string) error {
+		x, err := parse(value)
+		if err != nil {
+			return err
+		}
+		d.replace(field, func() { *to(d) = nil })
+		*to(d) = append(*to(d), x)
+		return nil
+	}}
+}
+
+// replace drops what was listed elsewhere, before the first of a list that goes
+// over it.
+func (d *draft) replace(field string, drop func()) {
+	if before := d.at[field]; before.flag == "" || before.file != d.from.file || before.under {
+		drop()
+	}
+}
+
+// fieldOf is what a job file calls the field of a flag, where the names differ.
+var fieldOf = map[string]string{
+	"input": "inputs", "output-file": "outputs", "env": "envs", "memory": "resources.memory", "time": "resources.time",
+	"processes": "resources.processes", "retries": "retry.max", "checkpoint": "checkpoint.method",
+	"checkpoint-every": "checkpoint.every", "checkpoint-signal": "checkpoint.signal", "checkpoint-file": "checkpoint.files",
+	"checkpoint-restart": "checkpoint.restart",
+}
+
+// Flags lists the fields that have a flag, in the order of the help.
+func Flags() []Flag {
+	return []Flag{
+		flag("name", "NAME", "what the job is called", func(d *draft) *string { return &d.Name }, parseName),
+		{Name: "deadline", Kind: "TIME", Help: "done by then: a time from submission such as 20m, or a moment such as 18:30", apply: applyDeadline},
+		flag("estimate", "TIME", "CPU time that it needs on the reference host; else from earlier runs", func(d *draft) *time.Duration { return &d.Estimate }, parseDuration),
+		flag("procs", "N", "processors: 4, or 2-32 to let the size be chosen", func(d *draft) *span { return &d.procs }, parseProcs),
+		flag("pattern", "PATTERN", "who talks to whom in it, for the choice of its hosts: ring, mesh:2x2, a file; see godwit select", func(d *draft) *string { return &d.talks }, parseText),
+		many("on", "on", "CLUSTER", "run only there; may be given several times", func(d *draft) *[]string { return &d.On }, parseName),
+		flag("memory", "SIZE", "memory that it needs on each host: 2 (GiB), 512M", func(d *draft) *int64 { return &d.Memory }, parseMemory),
+		flag("time", "TIME", "ended after running this long", func(d *draft) *time.Duration { return &d.Time }, parseDuration),
+		flag("processes", "N", "processes that it may have at once", func(d *draft) *int { return &d.Processes }, parseWhole(1, maxProcesses)),
+		flag("workdir", "DIR", "folder that is sent along and in which it runs", func(d *draft) *string { return &d.Workdir }, parseText),
+		many("input", "inputs", "FILE", "also sent along, or cluster:path; may be given several times", func(d *draft) *[]string { return &d.Inputs }, parseInput),
+		many("output-file", "outputs", "FILE", "brought back at the end, with * and ? for several; none named: all that changed", func(d *draft) *[]string { return &d.Outputs }, parseInside),
+		{Name: "env", Kind: "NAME[=VALUE]", Help: "environment variable; without a value that of the caller", Many: true, apply: applyEnv},
+		flag("setup", "LINE", "shell line that runs once before it, in the same folder", func(d *draft) *string { return &d.Setup }, parseText),
+		flag("progress", "PATTERN", "how its output tells how far it is: 'step (\\d+)/(\\d+)'", func(d *draft) *string { return &d.Progress }, parsePattern),
+		chosen(flag("checkpoint", "METHOD", "how it is saved: "+strings.Join(methods, ", "), func(d *draft) *string { return &d.Checkpoint.Method }, parseMethod), methods),
+		flag("checkpoint-every", "TIME", "how often it is saved by itself: auto, never or a time", func(d *draft) *time.Duration { return &d.Checkpoint.Every }, parseEvery),
+		flag("checkpoint-signal", "SIGNAL", "signal that makes the program save itself: USR1", func(d *draft) *string { return &d.Checkpoint.Signal }, parseSignal),
+		many("checkpoint-file", "checkpoint.files", "FILE", "what it writes then; may be given several times", func(d *draft) *[]string { return &d.Checkpoint.Files }, parseInside),
+		flag("checkpoint-restart", "LINE", "shell line that continues from these files", func(d *draft) *[]string { return &d.Checkpoint.Restart }, parseLine),
+		flag("confidence", "F", "something is done when the chance of meeting the deadline falls below (0.95)", func(d *draft) *float64 { return &d.Confidence }, parseConfidence),
+		flag("reliability", "F", "least part of the jobs that a cluster brought to their end", func(d *draft) *float64 { return &d.Reliability }, parseReliability),
+		chosen(flag("adapt", "HOW", "auto: moved when the deadline is in danger; off: only watched", func(d *draft) *Adapt { return &d.Adapt }, parseAdapt), []string{"auto", "off"}),
+		flag("retries", "N", "how often it is started again after a failure that was not its own", func(d *draft) *int { return &d.Retries }, parseWhole(0, maxRetries)),
+		chosen(flag("place", "POLICY", "how clusters are ranked: "+strings.Join(placements, ", "), func(d *draft) *core.PlacePolicy { return &d.Place }, parsePlace), placements),
+		{Name: "after", Kind: "JOB", Help: "start after these jobs ended well: 12,prep; or afterany:12 and the like", Many: true, apply: applyAfter},
+		flag("array", "RANGE", "several jobs with one index each, in GODWIT_INDEX: 1-100%20", func(d *draft) *ArrayRange { return &d.Array }, parseArray),
+	}
+}
+
+func chosen(f Flag, from []string) Flag {
+	f.Choices = from
+	return f
+}
+
+func applyDeadline(d *draft, value string) error {
+	x, err := parseDeadline(value, d.opt.Now)
+	if err == nil {
+		d.setDeadline(x)
+	}
+	return err
+}
+
+func applyEnv(d *draft, text string) error {
+	name, value, given := strings.Cut(text, "=")
+	if _, err := parseVariable(name); err != nil {
+		return err
+	}
+	if !given {
+		var ok bool
+		if value, ok = d.lookup(name); !ok {
+			return errors.New("a variable that is set here, or NAME=VALUE")
+		}
+	}
+	if strings.ContainsRune(value, 0) || len(value) > maxText || !utf8.ValidString(value) {
+		return errors.New("a value in UTF-8 of at most 128 KiB without NUL bytes")
+	}
+	d.setEnv(name, value)
+	return nil
+}
+
+// set applies one setting; p is where it stands.
+func (d *draft) set(s Setting, p place) error {
+	d.from = p
+	var known []string
+	for _, f := range Flags() {
+		known = append(known, f.Name)
+		if f.Name != s.Name {
+			continue
+		}
+		if err := f.apply(d, s.Value); err != nil {
+			return &badinput.Error{File: p.file, Line: p.line, Field: p.flag, Value: s.Value, Want: err.Error()}
+		}
+		name := f.Name
+		if field, ok := fieldOf[name]; ok {
+			name = field
+		}
+		d.at[name] = p
+		return nil
+	}
+	return &badinput.Error{File: p.file, Line: p.line, Field: "--" + s.Name, Want: badinput.Unknown("flag", s.Name, known)}
+}
+
+// override applies the settings of the command line.
+func (d *draft) override() error {
+	for _, s := range d.opt.Set {
+		if err := d.set(s, place{flag: "--" + s.Name}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package jobfile
+
+import (
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+)
+
+// ofTasks are the fields of a job file that a task of a workflow has too, with the
+// same meaning.
+var ofTasks = []string{
+	"run", "argv", "setup", "envs", "procs", "num_nodes", "resources", "on", "retry", "checkpoint", "progress", "place", "adapt",
+	"confidence", "reliability", "pattern",
+}
+
+// ReadTask reads what is to be run, and what it needs, from a mapping that has
+// fields of its caller's own besides.
+func ReadTask(v yamlfile.Value, o Options, own ...yamlfile.Field) (*Job, yamlfile.Found, error) {
+	d := newDraft(o)
+	d.at[""] = place{file: v.File()}
+	var fields []yamlfile.Field
+	for _, f := range d.fields() {
+		if !slices.Contains(ofTasks, f.name) {
+			continue
+		}
+		fields = append(fields, yamlfile.Key(f.name, func(v yamlfile.Value) {
+			d.at[f.name] = place{file: v.File(), line: v.Line()}
+			f.read(v)
+		}))
+	}
+	found := v.Mapping(append(own, fields...)...)
+	if v.Failed() {
+		return nil, found, v.Err()
+	}
+	job, err := d.finish()
+	return job, found, err
+}

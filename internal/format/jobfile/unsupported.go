@@ -1,0 +1,63 @@
+package jobfile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+)
+
+// notYet are the fields that job files may have and that nobody carries out yet.
+var notYet = map[string]string{
+	"requirements": "choosing hosts by an expression comes later; on names the clusters that will do",
+	"rank":         "ranking clusters by an expression comes later; place chooses how they are ranked",
+	"components":   "jobs of several parts come later",
+	"file_mounts":  "files put elsewhere than in the work folder come later; inputs names files that are sent along",
+	"secrets":      "secrets come later; envs has variables",
+	"volumes":      "volumes come later",
+	"service":      "services come later; a job has an end",
+}
+
+// later makes fields that are known and refused: what they ask for would
+// otherwise be left out silently.
+func later(known map[string]string) []field {
+	var fields []field
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		fields = append(fields, field{name, func(v yamlfile.Value) {
+			if v.Kind() == yamlfile.Blank || v.Kind() != yamlfile.Scalar && v.Len() == 0 {
+				return // nothing is asked for
+			}
+			v.Fail("", "not supported yet: "+known[name])
+		}})
+	}
+	return fields
+}
+
+// The fields of SkyPilot's task files that only clouds give a meaning.
+var (
+	cloudKeys      = []string{"config", "event_callback", "experimental", "pool", "api_server"}
+	cloudResources = []string{
+		"infra", "cloud", "region", "zone", "instance_type", "accelerators", "accelerator_args", "use_spot", "spot_recovery",
+		"job_recovery", "disk_size", "disk_tier", "network_tier", "local_disk", "max_hourly_cost", "image_id", "ports", "labels",
+		"autostop", "priority", "any_of", "ordered",
+	}
+)
+
+// cloud makes fields that are left out with a warning.
+func (d *draft) cloud(names []string) []field {
+	var fields []field
+	for _, name := range names {
+		fields = append(fields, field{name, func(v yamlfile.Value) {
+			if v.Kind() == yamlfile.Blank {
+				return
+			}
+			text := "left out: it has a meaning in clouds only"
+			if strings.HasPrefix(name, "accelerator") {
+				text = "left out: clusters are not chosen by accelerators"
+			}
+			d.warnings = append(d.warnings, Warning{v.File(), v.Line(), name, text})
+		}})
+	}
+	return fields
+}

@@ -1,0 +1,198 @@
+package platform
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+)
+
+// A clusterSpec is a cluster while it is read: hosts can only be made once all
+// its fields are known.
+type clusterSpec struct {
+	Cluster
+	line     int
+	hosts    yamlfile.Value
+	each     Host // what a host is unless it says otherwise
+	mbps, ms float64
+}
+
+func (g *gridFile) readClusters(v yamlfile.Value) {
+	g.p.clusters = make(map[string]int, v.Len())
+	for item := range v.List("clusters") {
+		c := g.readCluster(item)
+		g.p.clusters[c.Name] = len(g.specs)
+		g.specs = append(g.specs, c)
+		g.p.Clusters = append(g.p.Clusters, c.Cluster)
+	}
+	if len(g.specs) == 0 {
+		v.Fail("", "at least one cluster; the list is empty")
+	}
+	if g.failed() {
+		return
+	}
+	g.p.hosts = make(map[string]Place, g.hosts)
+	for c := range g.specs {
+		if g.nameHosts(c); g.failed() {
+			return
+		}
+	}
+}
+
+func (g *gridFile) readCluster(v yamlfile.Value) clusterSpec {
+	c := clusterSpec{line: v.Line(), mbps: defaultMbps, ms: defaultMs}
+	c.each = Host{Cores: defaultCores, Speed: defaultSpeed}
+	var keepFree, growFree yamlfile.Value
+	fields := []yamlfile.Field{
+		yamlfile.Set("name", &c.Name, yamlfile.Value.Name),
+		yamlfile.Later("hosts", &c.hosts),
+	}
+	fields = append(fields, hostFields(&c.each)...)
+	fields = append(fields,
+		yamlfile.Key("link", func(v yamlfile.Value) { c.readLink(v) }),
+		yamlfile.Key("local", func(v yamlfile.Value) { c.Local, _ = ParseLocal(v.Choice(localNames[:]...)) }),
+		yamlfile.Later("keep_free", &keepFree),
+		yamlfile.Later("grow_free", &growFree),
+		yamlfile.Set("reserve", &c.Reserves, yamlfile.Value.Bool),
+	)
+	found := v.Mapping(fields...)
+	found.Need("name", "the cluster's name")
+	found.Need("hosts", wantHosts)
+	if other, ok := g.p.clusters[c.Name]; ok {
+		found.Fail("name", c.Name, fmt.Sprintf("a name that no other cluster has; that of line %d has it", g.specs[other].line))
+	}
+	if g.failed() {
+		return c
+	}
+	g.readHosts(&c)
+	if keepFree.Given() && !g.failed() {
+		c.KeepFree = keepFree.Whole(0, c.Procs-1)
+	}
+	if growFree.Given() && !g.failed() {
+		c.GrowFree = growFree.Whole(0, c.Procs-1)
+		if problem := c.FreeProblem(c.KeepFree, c.GrowFree); problem != "" {
+			growFree.Wrong(problem)
+		}
+	}
+	return c
+}
+
+func (c *clusterSpec) readLink(v yamlfile.Value) {
+	v.Mapping(
+		yamlfile.Key("mbps", func(v yamlfile.Value) { c.mbps = v.Positive(maxMbps) }),
+		yamlfile.Key("ms", func(v yamlfile.Value) { c.ms = v.Number(0, maxMs) }),
+	)
+}
+
+// hostFields are those that a host may set for itself and a cluster for all of
+// its hosts.
+func hostFields(h *Host) []yamlfile.Field {
+	return []yamlfile.Field{
+		yamlfile.Key("cores", func(v yamlfile.Value) { h.Cores = v.Whole(1, maxCores) }),
+		yamlfile.Key("speed", func(v yamlfile.Value) { h.Speed = v.Positive(maxSpeed) }),
+		yamlfile.Key("memory", func(v yamlfile.Value) { h.Memory = v.Size(1) }),
+	}
+}
+
+const wantHosts = "a number of hosts, or a list of {name, cores, speed, memory}"
+
+// readHosts reads a number of equal hosts, or a list of hosts.
+func (g *gridFile) readHosts(c *clusterSpec) {
+	v := c.hosts
+	switch v.Kind() {
+	case yamlfile.Scalar:
+		n := v.Whole(1, maxHosts)
+		g.count(v, n, n*c.each.Cores)
+		if g.failed() {
+			return
+		}
+		c.Procs = n * c.each.Cores
+		c.Hosts = slices.Repeat([]Host{c.each}, n)
+	case yamlfile.List:
+		c.Hosts = make([]Host, 0, v.Len())
+		for item := range v.List(wantHosts) {
+			h := c.each
+			item.Mapping(append([]yamlfile.Field{yamlfile.Set("name", &h.Name, yamlfile.Value.Name)}, hostFields(&h)...)...)
+			g.count(item, 1, h.Cores)
+			c.Procs += h.Cores
+			c.Hosts = append(c.Hosts, h)
+		}
+		if v.Len() == 0 {
+			v.Fail("", "at least one host; the list is empty")
+		}
+	default:
+		v.Wrong(wantHosts)
+	}
+}
+
+// count adds to the totals that the limits are about.
+func (g *gridFile) count(v yamlfile.Value, hosts, procs int) {
+	g.hosts += hosts
+	g.procs += procs
+	if g.hosts > maxHosts {
+		v.Wrong(fmt.Sprintf("at most %d hosts in all clusters together", maxHosts))
+	}
+	if g.procs > maxProcessors {
+		v.Wrong(fmt.Sprintf("at most %d processors in all clusters together", maxProcessors))
+	}
+}
+
+// nameHosts gives the hosts of cluster c that have no name theirs, which is the
+// cluster's with a number, and enters all of them into the index.
+func (g *gridFile) nameHosts(c int) {
+	hosts := g.specs[c].Hosts
+	// One string for all: a cluster of 100,000 hosts costs one allocation.
+	var all []byte
+	ends := make([]int, len(hosts))
+	for i := range hosts {
+		if hosts[i].Name == "" {
+			all = append(all, g.specs[c].Name...)
+			all = strconv.AppendInt(all, int64(i)+1, 10)
+		}
+		ends[i] = len(all)
+	}
+	text, from := string(all), 0
+	for i := range hosts {
+		if hosts[i].Name == "" {
+			hosts[i].Name = text[from:ends[i]]
+		}
+		from = ends[i]
+		if other, ok := g.p.hosts[hosts[i].Name]; ok {
+			g.specs[c].hosts.Fail(hosts[i].Name, fmt.Sprintf(
+				"a name that no other host has; a host of cluster %s has it", g.specs[other.Cluster].Name))
+			return
+		}
+		g.p.hosts[hosts[i].Name] = Place{c, i}
+	}
+}
+
+// addHostLinks connects every host to its cluster's switch, there and back.
+func (g *gridFile) addHostLinks() {
+	g.wan.base = make([]int, len(g.specs))
+	g.p.Links = slices.Grow(g.p.Links, 2*g.hosts)
+	for c := range g.specs {
+		g.wan.base[c] = len(g.p.Links)
+		g.linkHosts(&g.specs[c])
+	}
+}
+
+func (g *gridFile) linkHosts(c *clusterSpec) {
+	var all strings.Builder
+	for i := range c.Hosts {
+		all.WriteString(c.Hosts[i].Name)
+		all.WriteString(".up")
+		all.WriteString(c.Hosts[i].Name)
+		all.WriteString(".down")
+	}
+	text := all.String()
+	for i := range c.Hosts {
+		up := len(c.Hosts[i].Name) + len(".up")
+		down := up + len(".down") - len(".up")
+		g.p.Links = append(g.p.Links,
+			Link{Name: text[:up], Mbps: c.mbps, Ms: c.ms, Shared: true},
+			Link{Name: text[up : up+down], Mbps: c.mbps, Ms: c.ms, Shared: true})
+		text = text[up+down:]
+	}
+}

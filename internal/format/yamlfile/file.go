@@ -1,0 +1,125 @@
+package yamlfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
+)
+
+// aliasBudget bounds how many values aliases may repeat: a small file could
+// describe very many. Those that are written out are bounded by its size.
+const aliasBudget = 100_000
+
+// file is what the values of one file have in common.
+type file struct {
+	name string
+	left int // values behind aliases that may still be looked at
+	err  error
+}
+
+// ReadFile is the content of the file at path, which is said to be what ("a
+// platform file") where it cannot be read. One of more than limit bytes is
+// refused.
+func ReadFile(path, what string, limit int) ([]byte, error) {
+	data, err := readUpTo(path, limit+1)
+	switch {
+	case err != nil:
+		return nil, &badinput.Error{File: path, Want: what + " that can be read", Err: cause(err)}
+	case len(data) > limit:
+		return nil, &badinput.Error{File: path, Want: fmt.Sprintf("at most %d MB; this file is larger", limit>>20)}
+	}
+	return data, nil
+}
+
+func readUpTo(path string, n int) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read from
+	return io.ReadAll(io.LimitReader(f, int64(n)))
+}
+
+// cause is err without the path, which the message has already.
+func cause(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}
+
+// Parse is the top of the only YAML document in data. name is the file as the
+// user knows it, what it should hold ("a scenario").
+func Parse(name, what string, data []byte) (Value, error) {
+	top, err := parse(what, data)
+	if err != nil {
+		err.File = name
+		return Value{}, err
+	}
+	return Value{file: &file{name: name, left: aliasBudget}, node: top, line: top.Line}, nil
+}
+
+func parse(what string, data []byte) (*yaml.Node, *badinput.Error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, second yaml.Node
+	empty := &badinput.Error{Want: what + "; the file is empty"}
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, empty
+	} else if err != nil {
+		return nil, syntax(err)
+	}
+	if err := dec.Decode(&second); err == nil {
+		return nil, &badinput.Error{Line: second.Line, Want: "one YAML document; a second one begins here"}
+	} else if !errors.Is(err, io.EOF) {
+		return nil, syntax(err)
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Tag == nullTag {
+		return nil, empty
+	}
+	if knot := endless(&doc, map[*yaml.Node]bool{}); knot != nil {
+		return nil, &badinput.Error{Line: knot.Line, Value: "*" + knot.Value, Want: "an alias of a value that does not contain it"}
+	}
+	return doc.Content[0], nil
+}
+
+// endless finds an alias that stands within what it names. open are the values
+// around n.
+func endless(n *yaml.Node, open map[*yaml.Node]bool) *yaml.Node {
+	if n.Kind == yaml.AliasNode && open[n.Alias] {
+		return n
+	}
+	if len(n.Content) == 0 {
+		return nil
+	}
+	open[n] = true
+	defer delete(open, n)
+	for _, c := range n.Content {
+		if knot := endless(c, open); knot != nil {
+			return knot
+		}
+	}
+	return nil
+}
+
+var yamlError = lazyregexp.New(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
+
+// syntax is what the YAML package says, with its line where ours belongs.
+func syntax(err error) *badinput.Error {
+	line, text := 0, err.Error()
+	if m := yamlError.FindStringSubmatch(text); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		text = m[2]
+	}
+	return &badinput.Error{Line: line, Want: "valid YAML (" + strings.Join(strings.Fields(text), " ") + ")"}
+}

@@ -1,0 +1,122 @@
+package yamlfile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+)
+
+// Text is a single value as it is written; want says what should stand there.
+func (v Value) Text(want string) string {
+	if v.Kind() != Scalar {
+		v.Wrong(want)
+		return ""
+	}
+	return v.node.Value
+}
+
+// Whole is a whole number, the bounds included.
+func (v Value) Whole(from, to int) int {
+	return scalar(v, fmt.Sprintf("a whole number from %d to %d", from, to), func(s string) (int, bool) {
+		n, err := strconv.Atoi(s)
+		return n, err == nil && n >= from && n <= to
+	})
+}
+
+// Number is a decimal number, the bounds included.
+func (v Value) Number(from, to float64) float64 {
+	return scalar(v, "a number from "+decimal(from)+" to "+decimal(to), func(s string) (float64, bool) {
+		x, ok := ParseNumber(s)
+		return x, ok && x >= from && x <= to
+	})
+}
+
+// Positive is a decimal number above 0.
+func (v Value) Positive(most float64) float64 {
+	return scalar(v, "a number above 0 and up to "+decimal(most), func(s string) (float64, bool) {
+		x, ok := ParseNumber(s)
+		return x, ok && x > 0 && x <= most
+	})
+}
+
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// Choice is one of some words.
+func (v Value) Choice(from ...string) string {
+	return scalar(v, "one of "+strings.Join(from, ", "), func(s string) (string, bool) { return s, slices.Contains(from, s) })
+}
+
+// Bool is true or false; yes, on and the like are not read.
+func (v Value) Bool() bool {
+	return scalar(v, "true or false", func(s string) (bool, bool) { return s == "true", s == "true" || s == "false" })
+}
+
+// Size is a number of bytes with or without a unit, see ParseSize.
+func (v Value) Size(from int64) int64 {
+	return scalar(v, "a number of bytes such as 4G, 512M or 4096", func(s string) (int64, bool) {
+		n, ok := ParseSize(s)
+		return n, ok && n >= from
+	})
+}
+
+// Duration is a time, see ParseDuration.
+func (v Value) Duration() time.Duration { return scalar(v, WantDuration, ParseDuration) }
+
+// PositiveDuration is a time above 0.
+func (v Value) PositiveDuration() time.Duration {
+	d := v.Duration()
+	if d == 0 {
+		v.Wrong("a time above 0, such as 30s")
+	}
+	return d
+}
+
+// Name is a name that can stand in commands, file names and tables without
+// quoting.
+func (v Value) Name() string {
+	return scalar(v, "a name of letters, digits and . _ - (at most 200)", func(s string) (string, bool) {
+		ok := s != "" && len(s) <= 200
+		for i := range len(s) {
+			c := s[i]
+			ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-')
+		}
+		return s, ok
+	})
+}
+
+// ExistingFile is the path of a file that is named relative to the one in which
+// the value stands; want says what should be in it.
+func (v Value) ExistingFile(want string) string {
+	name := v.Text(want)
+	if v.Failed() {
+		return ""
+	}
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(v.file.name), path)
+	}
+	if name == "" {
+		v.Wrong(want)
+	} else if _, err := os.Stat(path); err != nil {
+		v.Adopt(&badinput.Error{Value: name, Want: want, Err: cause(err)})
+	}
+	return path
+}
+
+// scalar is a single value that parse accepts.
+func scalar[T any](v Value, want string, parse func(string) (T, bool)) T {
+	if v.Kind() == Scalar {
+		if t, ok := parse(v.node.Value); ok {
+			return t
+		}
+	}
+	v.Wrong(want)
+	var zero T
+	return zero
+}

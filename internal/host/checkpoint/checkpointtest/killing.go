@@ -1,0 +1,102 @@
+package checkpointtest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+)
+
+func killLeavesNothing(t *testing.T, f Fixture) {
+	for _, name := range []string{"sleep", "stubborn", "family", "daemon"} {
+		t.Run(name, func(t *testing.T) {
+			pl := newPlace(t, f, name)
+			pl.start("")
+			if name != "daemon" || f.Way != Transparent {
+				// In a sandbox a daemon may end with the program that left it.
+				pl.prints(1)
+			}
+			pl.run.Kill()
+			select {
+			case <-pl.run.Done():
+			default:
+				t.Error("Kill returned before the end")
+			}
+			if r := pl.run.Result(); name != "daemon" && (r.Signal == 0 || r.Code != 128+r.Signal) || r.Saved || r.Lost {
+				t.Errorf("ended with %+v", r)
+			}
+			pl.nothingLeft()
+		})
+	}
+}
+
+func killTwice(t *testing.T, f Fixture) {
+	pl := newPlace(t, f, "exit", "3")
+	pl.start("")
+	before := pl.end()
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(pl.run.Kill)
+	}
+	all.Wait()
+	if after := pl.run.Result(); after != before || before.Code != 3 {
+		t.Errorf("%+v became %+v", before, after)
+	}
+}
+
+func nothingToSave(t *testing.T, f Fixture) {
+	if f.Way != Never {
+		return
+	}
+	const steps = 200
+	pl := newPlace(t, f, "count", f.counting(steps)...)
+	pl.start("")
+	pl.prints(5)
+	for _, stop := range []bool{false, true} {
+		err := pl.run.Save(context.Background(), t.TempDir(), stop, func() error { t.Error("it was frozen"); return nil })
+		if !errors.Is(err, checkpoint.ErrNothingToSave) {
+			t.Errorf("save: %v", err)
+		}
+	}
+	pl.right(steps)
+}
+
+func savedTooLate(t *testing.T, f Fixture) {
+	pl := newPlace(t, f, "exit", "4")
+	pl.start("")
+	pl.end()
+	if _, err := pl.save(true, nil); err == nil {
+		t.Error("a program that has ended was saved")
+	}
+	if r := pl.run.Result(); r.Code != 4 || r.Saved {
+		t.Errorf("ended with %+v", r)
+	}
+}
+
+func killedWhileSaving(t *testing.T, f Fixture) {
+	for _, stop := range []bool{false, true} {
+		pl := newPlace(t, f, "count", f.counting(100000)...)
+		pl.start("")
+		pl.prints(10)
+		inside := make(chan struct{})
+		over := make(chan error, 1)
+		go func() {
+			_, err := pl.save(stop, func() error {
+				close(inside)
+				time.Sleep(50 * time.Millisecond)
+				return nil
+			})
+			over <- err
+		}()
+		<-inside
+		pl.run.Kill()
+		err := <-over
+		if r := pl.run.Result(); r.Saved != (stop && err == nil) {
+			t.Errorf("ended with %+v, the save with %v", r, err)
+		}
+		pl.nothingLeft()
+	}
+}

@@ -1,0 +1,295 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/host/cgroup"
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	"github.com/godwit-hpc/godwit/internal/host/proctree"
+	"golang.org/x/sys/unix"
+)
+
+// run is a program that runs: one process after another if it ends to save
+// itself.
+type run struct {
+	kind    kind
+	options Options
+	program *checkpoint.Program
+	tree    *proctree.Tree
+	group   *cgroup.Group
+	spec    proctree.Spec
+	files   named
+	signal  syscall.Signal
+	count   int           // of processes that we see to ourselves; 0: no limit
+	before  time.Duration // what the tree had used when it began
+
+	saving  sync.Mutex    // held by Save
+	killing chan struct{} // closed by Kill
+	done    chan struct{}
+
+	mu      sync.Mutex
+	process *proctree.Process
+	began   time.Time // of that process
+	killed  bool      // by Kill
+	saved   bool      // a Save that stops has an image
+	why     string    // what is to be said of its end
+	habit   habit
+	asked   *watch         // since it was signalled and may end for that reason
+	waiting chan *standing // of a Save that waits for the program to end
+	still   *standing
+	self    chan struct{} // nil: nobody wants to know
+	result  checkpoint.Result
+}
+
+// standing is a program that has saved itself, has ended, and is to be
+// continued or not.
+type standing struct {
+	taken   bool // somebody decides
+	goesOn  chan bool
+	resumed chan struct{} // closed when it runs on, or has ended
+}
+
+var _ checkpoint.Run = (*run)(nil)
+
+// begin starts the next process. The lock need not be held.
+func (r *run) begin(argv []string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.killed {
+		return errEnded
+	}
+	spec := r.spec
+	spec.Argv = argv
+	p, err := r.tree.Start(spec)
+	if err != nil {
+		return err
+	}
+	r.process, r.began = p, r.options.Clock()
+	return nil
+}
+
+// leastLife is how long a process that saves itself must have run, so that one
+// which does nothing else does not keep the machine busy.
+const leastLife = 50 * time.Millisecond
+
+// attend sees the program through to its end.
+func (r *run) attend() {
+	for {
+		exit, savedItself := r.await()
+		if !savedItself {
+			r.finish(exit)
+			return
+		}
+		st, goesOn := r.stand()
+		if goesOn {
+			select {
+			case <-time.After(leastLife - r.options.Clock.Since(r.began)):
+			case <-r.killing:
+			}
+			if err := r.begin(r.continuing()); err != nil {
+				r.notContinued(err)
+				goesOn = false
+			}
+		}
+		close(st.resumed)
+		if !goesOn {
+			r.finish(exit)
+			return
+		}
+	}
+}
+
+// await waits for the program to end: all of it, or its first process with the
+// rest to be cleared away if it has saved itself.
+func (r *run) await() (exit proctree.Exit, savedItself bool) {
+	<-r.process.Done()
+	exit = r.process.Exit()
+	if r.savedItself(exit) {
+		soon, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if r.tree.Wait(soon) != nil {
+			r.end(-1)
+		}
+		return exit, true
+	}
+	_ = r.tree.Wait(context.Background()) // cannot fail
+	return exit, r.savedItself(exit)
+}
+
+// savedItself reports whether the program has ended because it has saved itself.
+func (r *run) savedItself(exit proctree.Exit) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.killed || r.saved {
+		return false
+	}
+	switch r.kind {
+	case byExit85:
+		if exit.Code != SavedItself || exit.Signal != 0 {
+			return false
+		}
+		if lacks := r.files.lacking(r.files.look()); lacks != "" {
+			r.why = fmt.Sprintf("it said, with exit code %d, that it had saved itself, but %s", SavedItself, lacks)
+			return false
+		}
+		return true
+	case bySignal:
+		if r.asked == nil {
+			return false
+		}
+		now := r.files.look()
+		unwritten := r.files.unwritten(r.asked.before, now, nil)
+		lacks := r.files.lacking(now)
+		if lacks == "" && len(unwritten) < len(r.files.patterns) {
+			r.asked, r.habit = nil, ends
+			return true
+		}
+		if exit.Code != 0 {
+			if lacks == "" {
+				lacks = unwritten[0] + " was not written"
+			}
+			r.why = fmt.Sprintf("it ended after the signal %s, by which it was to save itself, but %s", unix.SignalName(r.signal), lacks)
+		}
+	}
+	return false
+}
+
+// stand waits until it is decided whether a program that has saved itself goes
+// on.
+func (r *run) stand() (st *standing, goesOn bool) {
+	st = &standing{goesOn: make(chan bool, 1), resumed: make(chan struct{})}
+	r.mu.Lock()
+	r.still = st
+	switch {
+	case r.waiting != nil:
+		st.taken = true
+		r.waiting <- st
+		r.waiting = nil
+	case r.self != nil:
+		select {
+		case r.self <- struct{}{}:
+		default: // the last time was not noticed either
+		}
+	default:
+		st.goesOn <- true
+	}
+	r.mu.Unlock()
+	select {
+	case goesOn = <-st.goesOn:
+	case <-r.killing:
+	}
+	r.mu.Lock()
+	r.still = nil
+	r.mu.Unlock()
+	return st, goesOn
+}
+
+// notContinued notes that a program which has saved itself could not be started
+// again.
+func (r *run) notContinued(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var launch *checkpoint.LaunchError
+	switch {
+	case r.killed:
+	case errors.As(err, &launch):
+		r.result = checkpoint.Result{Code: launch.Code, Why: "it has saved itself but could not be started again: " + launch.Why}
+	default:
+		r.result = checkpoint.Result{Lost: true, Why: "it has saved itself but could not be started again: " + err.Error()}
+	}
+}
+
+// finish says how it ended, when nothing of it is left.
+func (r *run) finish(exit proctree.Exit) {
+	cpu := r.tree.Usage().CPU - r.before
+	r.mu.Lock()
+	res := &r.result
+	switch {
+	case r.saved:
+		*res = checkpoint.Result{Saved: true}
+	case res.Why != "": // known already
+	default:
+		*res = checkpoint.Result{Code: exit.Code, Signal: exit.Signal, Why: r.why}
+		if r.asked != nil && exit.Signal == int(r.signal) && !r.killed {
+			// It had a handler, or it would not have been signalled: perhaps
+			// that was somebody else's, before it was executed.
+			res.Lost = true
+			res.Why = fmt.Sprintf("it was ended by the signal %s, by which it was to save itself", unix.SignalName(r.signal))
+		}
+		if r.killed && res.Code == SavedItself && r.kind == byExit85 {
+			*res = checkpoint.Result{Code: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL), Why: r.why}
+		}
+	}
+	res.CPU = cpu
+	r.mu.Unlock()
+	close(r.done)
+}
+
+// Root is the first process of the program; others may have taken its place
+// when it has ended.
+func (r *run) Root() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.process.Pid
+}
+
+// Done is closed when nothing is left.
+func (r *run) Done() <-chan struct{} { return r.done }
+
+// Result is valid once Done is closed.
+func (r *run) Result() checkpoint.Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.result
+}
+
+// Kill ends the program.
+func (r *run) Kill() {
+	r.kill("", r.options.Grace)
+	<-r.done
+}
+
+func (r *run) kill(why string, grace time.Duration) {
+	r.mu.Lock()
+	if !r.killed {
+		r.killed = true
+		close(r.killing)
+		if why != "" {
+			r.why = why
+		}
+	}
+	r.mu.Unlock()
+	r.end(grace)
+}
+
+// end ends all processes there are, and does not return before.
+func (r *run) end(grace time.Duration) {
+	for r.tree.Kill(context.Background(), grace) != nil {
+		// One that is not ours to kill, as of a program that became another
+		// user. It may end by itself.
+		time.Sleep(time.Second)
+		grace = -1
+	}
+}
+
+// watchCount ends a program that has too many processes.
+func (r *run) watchCount() {
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.done:
+			return
+		case <-tick.C:
+		}
+		if n := r.tree.Usage().Processes; n > r.count {
+			r.kill(fmt.Sprintf("it was ended because it had %d processes; its limit is %d", n, r.count), -1)
+			return
+		}
+	}
+}

@@ -1,0 +1,293 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+)
+
+// patience is how long a supervisor that was asked to end its program is given
+// before it is killed with it. It needs a few milliseconds.
+const patience = 3 * time.Second
+
+// run is a program in a sandbox.
+type run struct {
+	cmd    *exec.Cmd
+	line   *line
+	cell   cell
+	sums   sums
+	meter  meter
+	saving sync.Mutex // held by Save
+
+	started chan message // running or failed
+	exited  chan struct{}
+	done    chan struct{}
+
+	mu     sync.Mutex
+	parts  []process   // the sandbox's processes besides the supervisor
+	ended  *endedEvent // what the supervisor said in the end
+	killed bool        // by Kill
+	saved  bool        // a Save that stops has an image
+	result checkpoint.Result
+}
+
+var _ checkpoint.Run = (*run)(nil)
+
+func newRun(cmd *exec.Cmd, l *line, c cell) *run {
+	return &run{
+		cmd: cmd, line: l, cell: c,
+		started: make(chan message, 1), exited: make(chan struct{}), done: make(chan struct{}),
+	}
+}
+
+// begin starts the supervisor from a thread that lives as long as it does: it
+// dies with that thread.
+func (r *run) begin(cpus []int) error {
+	begun := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := startOn(r.cmd, cpus)
+		begun <- err
+		if err != nil {
+			return
+		}
+		_ = r.cmd.Wait() // how it ended stands in ProcessState
+		close(r.exited)
+		// Not unlocked: the thread ends with the goroutine.
+	}()
+	if err := <-begun; err != nil {
+		return err
+	}
+	r.meter.root = r.cmd.Process.Pid
+	go r.line.listen(r.hear)
+	go r.attend()
+	return nil
+}
+
+// hear takes what the supervisor says without being asked.
+func (r *run) hear(m message) {
+	r.mu.Lock()
+	if m.Running != nil {
+		r.parts = []process{identify(m.Running.Sentry), identify(m.Running.Gofer)}
+	}
+	if m.Ended != nil {
+		r.ended = m.Ended
+	}
+	r.mu.Unlock()
+	if m.Running != nil || m.Failed != "" {
+		select {
+		case r.started <- m:
+		default: // said twice: the first counts
+		}
+	}
+}
+
+// awaitStart waits until the program runs or it is known that it never will.
+func (r *run) awaitStart(ctx context.Context) error {
+	var m message
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case m = <-r.started:
+	case <-r.done:
+		select {
+		case m = <-r.started:
+		default:
+			return &startError{said: r.lastWords()}
+		}
+	}
+	if m.Failed != "" {
+		return &startError{said: m.Failed}
+	}
+	return nil
+}
+
+// attend watches the processor time while the program runs, and when the
+// supervisor has ended sees to it that nothing is left.
+func (r *run) attend() {
+	tick := time.NewTicker(meterEvery)
+	defer tick.Stop()
+	for running := true; running; {
+		select {
+		case <-tick.C:
+			r.meter.read()
+		case <-r.exited:
+			running = false
+		}
+	}
+	<-r.line.closed
+	_ = r.line.conn.Close() // the other end is gone
+	r.mu.Lock()
+	parts := append(r.meter.seen(), r.parts...)
+	r.mu.Unlock()
+	for _, p := range parts {
+		p.awaitEnd()
+	}
+	words := r.lastWords()
+	r.cell.remove()
+	r.mu.Lock()
+	r.result = r.judge(words)
+	r.mu.Unlock()
+	close(r.done)
+}
+
+// judge says how it ended. The lock is held.
+func (r *run) judge(words string) checkpoint.Result {
+	state := r.cmd.ProcessState
+	res := checkpoint.Result{CPU: max(r.meter.total(), state.UserTime()+state.SystemTime())}
+	if r.ended != nil {
+		res.CPU = max(res.CPU, r.ended.CPU)
+	}
+	switch {
+	case r.saved:
+		res.Saved = true
+	case r.ended != nil && !r.ended.Lost:
+		status := syscall.WaitStatus(r.ended.Status)
+		res.Code = status.ExitStatus()
+		if status.Signaled() {
+			res.Signal = int(status.Signal())
+			res.Code = 128 + res.Signal
+		}
+	case r.killed:
+		res.Signal = int(syscall.SIGKILL)
+		res.Code = 128 + res.Signal
+	case r.ended != nil:
+		res.Lost, res.Why = true, r.ended.Why
+	default:
+		res.Lost, res.Why = true, "the supervisor of the sandbox was ended: "+state.String()
+		if words != "" {
+			res.Why += ": " + words
+		}
+	}
+	return res
+}
+
+// Root is the supervisor: the sandbox's processes, and those in which gVisor
+// runs the program's code, are its descendants.
+func (r *run) Root() int { return r.cmd.Process.Pid }
+
+// Done is closed when nothing is left.
+func (r *run) Done() <-chan struct{} { return r.done }
+
+// Result is valid once Done is closed.
+func (r *run) Result() checkpoint.Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.result
+}
+
+// Kill ends the program with its sandbox.
+func (r *run) Kill() {
+	r.mu.Lock()
+	r.killed = true
+	r.mu.Unlock()
+	r.end()
+}
+
+// end has the supervisor end the program, or else ends both, and returns when
+// nothing is left.
+func (r *run) end() {
+	r.meter.read()
+	asked := make(chan struct{})
+	go func() {
+		_, _ = r.line.ask(order{Do: "stop"}) // whether it worked is seen below
+		close(asked)
+	}()
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	select {
+	case <-r.done:
+	case <-timeout.C:
+	}
+	_ = r.cmd.Process.Kill() // an error says that it has ended
+	<-r.done
+	<-asked
+}
+
+// Save writes an image of the program into the empty folder dir.
+//
+// gVisor can save a program that stands still and leave it so. That is used for
+// every save, whether the program is to run on or not: a save that fails, as
+// when the disk is full, then never costs the program.
+func (r *run) Save(ctx context.Context, dir string, stop bool, frozen func() error) error {
+	r.saving.Lock()
+	defer r.saving.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := mustBeEmpty(dir); err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+		return errEnded
+	default:
+	}
+	if _, err := r.line.ask(order{Do: "pause"}); err != nil {
+		return fmt.Errorf("stopping the program for a moment: %w", r.orEnded(err))
+	}
+	err := r.write(ctx, dir, frozen)
+	if err == nil && stop {
+		r.mu.Lock()
+		r.saved = true
+		r.mu.Unlock()
+		r.end()
+		return nil
+	}
+	if _, failed := r.line.ask(order{Do: "resume"}); failed != nil && err == nil {
+		err = fmt.Errorf("letting the program run on: %w", r.orEnded(failed))
+	}
+	if err != nil {
+		empty(dir)
+		return err
+	}
+	return nil
+}
+
+// write makes the image while the program stands still.
+func (r *run) write(ctx context.Context, dir string, frozen func() error) error {
+	if err := frozen(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	names, err := r.line.ask(order{Do: "files"})
+	if err != nil {
+		return fmt.Errorf("asking which files the program uses: %w", r.orEnded(err))
+	}
+	if _, err := r.line.ask(order{Do: "save", Dir: dir}); err != nil {
+		return fmt.Errorf("saving the program: %w", r.orEnded(err))
+	}
+	rec := r.cell.record
+	if names.Files != nil {
+		if rec.Used, err = r.sums.used(*names.Files); err != nil {
+			return fmt.Errorf("looking at the files the program uses: %w", err)
+		}
+	}
+	if rec.Sizes, err = sizes(dir); err != nil {
+		return fmt.Errorf("looking at the image: %w", err)
+	}
+	if err := rec.write(dir); err != nil {
+		return fmt.Errorf("writing the image: %w", err)
+	}
+	return ctx.Err()
+}
+
+// errEnded is what Save says of a program that has ended.
+var errEnded = errors.New("the program has ended")
+
+// orEnded is errEnded if the sandbox is gone, else the error itself.
+func (r *run) orEnded(err error) error {
+	if errors.Is(err, errGone) {
+		return errEnded
+	}
+	return err
+}

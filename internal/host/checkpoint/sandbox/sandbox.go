@@ -1,0 +1,125 @@
+// Package sandbox is the checkpoint method for any program that runs on one
+// host: it runs in a gVisor sandbox, whose memory, processes, threads, pipes and
+// open files can be written into an image and read back elsewhere. The program
+// needs no change and does not notice. It works as root and as an ordinary user.
+//
+// Inside, the work folder stands at Workdir, the same everywhere; the rest of
+// the host is there to be read; /tmp is the program's own. There is no network,
+// because connections to the outside could not be taken along; programs of one
+// sandbox reach each other by the loopback.
+//
+// The package starts the binary godwit-sandbox, gVisor and a supervisor, and
+// speaks to it over a socket. It must not know of brokers, depots or
+// predictions.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
+)
+
+// Workdir is where a program finds its work folder, on every host.
+const Workdir = "/godwit"
+
+// Name is the method's name in job files.
+const Name = "sandbox"
+
+// Method runs programs in gVisor sandboxes. Its zero value is ready for use.
+type Method struct {
+	// Binary is the path of godwit-sandbox; "" looks for it: see Find.
+	Binary string
+}
+
+var _ checkpoint.Method = Method{}
+
+// Name is what job files call the method.
+func (Method) Name() string { return Name }
+
+// Start runs the program, from the beginning or from an image. An image made on
+// a host that had other versions of the files the program uses gives a
+// *ForeignError.
+func (m Method) Start(ctx context.Context, p *checkpoint.Program, image string) (checkpoint.Run, error) {
+	if err := check(p); err != nil {
+		return nil, err
+	}
+	binary := m.Binary
+	if binary == "" {
+		found, err := Find()
+		if err != nil {
+			return nil, err
+		}
+		binary = found
+	}
+	if image != "" {
+		// The supervisor works in a folder of its own.
+		abs, err := filepath.Abs(image)
+		if err != nil {
+			return nil, fmt.Errorf("finding the image %s: %w", image, err)
+		}
+		image = abs
+	}
+	c, err := prepare(p, image)
+	if err != nil {
+		return nil, err
+	}
+	r, err := launch(ctx, binary, p, c, image)
+	if err != nil {
+		// What cannot be removed now is removed with the attempt's folder.
+		_ = os.RemoveAll(c.dir)
+		return nil, err
+	}
+	return r, nil
+}
+
+// check says what is missing in a program that nobody could run.
+func check(p *checkpoint.Program) error {
+	switch {
+	case len(p.Argv) == 0 || p.Argv[0] == "":
+		return &checkpoint.LaunchError{Code: notFound, Why: "no program is named"}
+	case !filepath.IsAbs(p.Dir) || !filepath.IsAbs(p.Scratch):
+		return fmt.Errorf("the work folder %q and the scratch folder %q must be absolute paths", p.Dir, p.Scratch)
+	case p.Stdout == nil || p.Stderr == nil:
+		return errors.New("a program in a sandbox needs files for its output")
+	}
+	return nil
+}
+
+// cell is a sandbox about to be made: its folders and what stands in them.
+type cell struct {
+	dir    string // all of it; removed when the run has ended
+	record record // what an image of it must say
+}
+
+func (c cell) root() string   { return filepath.Join(c.dir, "root") }   // what the program finds at /
+func (c cell) bundle() string { return filepath.Join(c.dir, "bundle") } // what gVisor is told
+func (c cell) state() string  { return filepath.Join(c.dir, "state") }  // gVisor's own files
+func (c cell) empty() string  { return filepath.Join(c.dir, "empty") }  // stands for a folder this host has not
+func (c cell) log() string    { return filepath.Join(c.dir, "log") }    // what the supervisor complains about
+
+// prepare makes the folders of a sandbox: for a new program from what the host
+// has, for an image from what the image remembers.
+func prepare(p *checkpoint.Program, image string) (cell, error) {
+	c := cell{dir: filepath.Join(p.Scratch, "sandbox")}
+	if err := os.RemoveAll(c.dir); err != nil {
+		return c, fmt.Errorf("clearing the sandbox's folder: %w", err)
+	}
+	var err error
+	if image == "" {
+		c.record, err = describe(p)
+	} else if c.record, err = readRecord(image); err == nil {
+		err = c.record.fits(image)
+	}
+	if err != nil {
+		return c, err
+	}
+	if err := c.write(p); err != nil {
+		_ = os.RemoveAll(c.dir) // a half made sandbox is of no use, and the first error is the one to tell
+		return c, fmt.Errorf("making the sandbox's folder: %w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,310 @@
+package proctree
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/host/cgroup"
+	"golang.org/x/sys/unix"
+)
+
+// Tree is all processes of one attempt, however many programs are started in it
+// one after the other. Its methods may be called from several goroutines.
+type Tree struct {
+	mark string
+
+	mu       sync.Mutex
+	read     reader
+	group    *cgroup.Group
+	before   time.Duration // what the group had used before it was ours
+	members  []*member     // parents before children
+	byPid    map[int]*member
+	roots    map[int]waiter
+	sessions map[int]bool // that members are or were in
+	dead     time.Duration
+	deadIO   ioCount
+	usage    Usage // as last told
+	looks    int
+	loadavg  int       // open file, or -1
+	lastPid  string    // the youngest process of the machine at the last look
+	fds      int       // open files of members
+	doubt    time.Time // since when there is nobody, but for some of whom it cannot be told
+	changed  chan struct{}
+}
+
+// waiter says who waits for a child of this process.
+type waiter int
+
+const (
+	nobody    waiter = iota // it is an orphan: the reaper
+	here                    // the Process that Start returned
+	elsewhere               // whoever started it
+)
+
+// member is a process of the tree.
+type member struct {
+	stat
+	cpu     time.Duration // its own
+	asked   time.Duration // cpu when Processor was last asked
+	seen    time.Duration // kids when it was last settled
+	io      ioCount
+	parent  *member // in the tree, when last seen
+	statFD  int     // open files, or -1
+	ioFD    int
+	stopped bool // by Stop
+	adopted bool // it was another's child before it was ours
+}
+
+// Of is the Tree of the attempt with that mark: always the same one in this
+// process, until it is closed.
+func Of(mark string) *Tree {
+	known.Lock()
+	defer known.Unlock()
+	t := known.trees[mark]
+	if t == nil {
+		t = &Tree{mark: mark, byPid: map[int]*member{}, roots: map[int]waiter{}, sessions: map[int]bool{},
+			loadavg: -1, changed: make(chan struct{})}
+		known.trees[mark] = t
+	}
+	return t
+}
+
+// Close forgets the tree. It ends nothing; what was used can still be asked for.
+func (t *Tree) Close() {
+	known.Lock()
+	if known.trees[t.mark] == t {
+		delete(known.trees, t.mark)
+	}
+	known.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range t.members {
+		t.closeFiles(m)
+	}
+	if t.loadavg >= 0 {
+		closeFD(t.loadavg)
+		t.loadavg = -1
+	}
+}
+
+// UseCgroup tells the tree that all its processes, and no others, are in that
+// cgroup: the processor time is then read from there, and they are ended
+// through it.
+func (t *Tree) UseCgroup(g *cgroup.Group) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.group, t.before = g, 0
+	if g != nil {
+		if cpu, err := g.CPU(); err == nil {
+			t.before = cpu - t.usage.CPU
+		}
+	}
+}
+
+// root notes a child of this process that somebody waits for.
+func (t *Tree) root(pid int, w waiter) {
+	known.Lock()
+	known.roots[pid] = t
+	known.Unlock()
+	t.mu.Lock()
+	t.roots[pid] = w
+	t.lastPid = ""
+	if sid, err := unix.Getsid(pid); err == nil && sid != ourSession() {
+		t.sessions[sid] = true
+	}
+	t.mu.Unlock()
+}
+
+// unroot forgets such a child.
+func (t *Tree) unroot(pid int) {
+	known.Lock()
+	if known.roots[pid] == t {
+		delete(known.roots, pid)
+	}
+	known.Unlock()
+	delete(t.roots, pid)
+}
+
+// knows reports whether a process belongs to the tree for certain.
+func (t *Tree) knows(s stat) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.knowsLocked(s)
+}
+
+func (t *Tree) knowsLocked(s stat) bool {
+	m := t.byPid[s.pid]
+	return m != nil && m.start == s.start || t.sessions[s.session]
+}
+
+// adopted reports whether a child of ours is known to have been another's.
+func (t *Tree) adopted(s stat) bool {
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := t.byPid[s.pid]
+	return m != nil && m.start == s.start && m.adopted
+}
+
+// Pids lists the processes of the tree that live, parents before children.
+func (t *Tree) Pids() []int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.look(true)
+	pids := make([]int, 0, len(t.members))
+	for _, m := range t.members {
+		if !m.zombie() {
+			pids = append(pids, m.pid)
+		}
+	}
+	return pids
+}
+
+// Wait returns when no process of the tree is left.
+func (t *Tree) Wait(ctx context.Context) error {
+	pause := 10 * time.Millisecond
+	for {
+		t.mu.Lock()
+		changed := t.changed
+		t.mu.Unlock()
+		if t.empty() {
+			return nil
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-changed: // somebody was reaped
+		case <-timer.C: // what others wait for ends without our knowledge
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+		timer.Stop()
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// empty reports whether no process is left; the dead may still have to be
+// waited for. Whoever of the tree has no parent in it is a child of ours, so
+// those are all that need be looked at. But one that was listed and is found
+// dead may have had a child after the listing, which is ours by then: only when
+// nobody has died since the last look there is nobody. Of an orphan that may be
+// ours or another tree's that becomes clear in a moment; if it does not, as with
+// one that we may not look at, it is taken for another's.
+func (t *Tree) empty() bool {
+	forking.RLock() // a child that is reaped while the kernel lists them may hide another
+	defer forking.RUnlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	dead := map[int]uint64{}
+	for range 1000 {
+		fresh := false
+		list, sure := t.ourOwn()
+		for _, s := range list {
+			if !s.zombie() || t.roots[s.pid] == here {
+				t.doubt = time.Time{}
+				return false
+			}
+			if dead[s.pid] != s.start {
+				dead[s.pid] = s.start
+				fresh = true
+			}
+		}
+		switch {
+		case fresh:
+		case sure:
+			t.doubt = time.Time{}
+			return true
+		case t.doubt.IsZero():
+			t.doubt = clock.Real()()
+			return false
+		default:
+			return clock.Real().Since(t.doubt) > leaveFor
+		}
+	}
+	return false
+}
+
+// ourOwn lists the children of this process that belong to the tree, and says
+// whether it is sure that these are all.
+func (t *Tree) ourOwn() (list []stat, sure bool) {
+	list, sure = t.listOwn()
+	for i := 0; i < 10 && !sure; i++ {
+		if i > 2 {
+			time.Sleep(time.Millisecond)
+		}
+		list, sure = t.listOwn()
+	}
+	for pid, waiter := range t.roots {
+		if slices.ContainsFunc(list, func(s stat) bool { return s.pid == pid }) {
+			continue
+		}
+		if s, err := t.read.stat(pid); err == nil && s.ppid == os.Getpid() {
+			list = append(list, s)
+		} else if waiter == elsewhere {
+			t.unroot(pid) // who waits for it does not tell us
+		}
+	}
+	return list, sure
+}
+
+// listOwn is one look at our children. It is not sure if one of them was gone
+// before it could be looked at, since the kernel may then have left out
+// another, or if it cannot be told whose one is.
+func (t *Tree) listOwn() (list []stat, sure bool) {
+	sure = true
+	for _, pid := range t.read.ourChildren() {
+		s, err := t.read.stat(pid)
+		if err != nil {
+			sure = false
+			continue
+		}
+		ours := t.roots[pid] != nobody
+		if !ours && orphan(s) {
+			if ours = t.knowsLocked(s); !ours {
+				claimed, certain := t.claims(s)
+				ours, sure = claimed, sure && certain
+			}
+		}
+		if ours {
+			list = append(list, s)
+			if s.session != ourSession() {
+				t.sessions[s.session] = true // it can be told by that when it is dead
+			}
+		}
+	}
+	return list, sure
+}
+
+// claims decides whether an orphan that no tree knows yet is ours. While a
+// process executes a program it has no environment.
+func (t *Tree) claims(s stat) (ours, certain bool) {
+	known.Lock()
+	defer known.Unlock()
+	if mark, ok := t.read.mark(s.pid); ok {
+		return mark == t.mark, true
+	}
+	ours = len(known.trees) == 1 && known.trees[t.mark] == t
+	return ours, ours || s.zombie()
+}
+
+// tell wakes those who wait for a change.
+func (t *Tree) tell() {
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+func (t *Tree) closeFiles(m *member) {
+	for _, fd := range []*int{&m.statFD, &m.ioFD} {
+		if *fd >= 0 {
+			closeFD(*fd)
+			*fd = -1
+			t.fds--
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// greet tells an agent that has just come what it may have missed.
+func (t *turn) greet(j *job, l *link) {
+	l.order(wire.Order{Kind: wire.Ack, Seq: j.rec.Seq})
+	if w := t.b.eng.World().Job(j.rec.ID); w != nil && w.State() == core.Stopping {
+		l.order(wire.Order{Kind: wire.Stop, By: w.Due()})
+	}
+	j.mu.Lock()
+	if j.watching {
+		l.order(wire.Order{Kind: wire.Watch, Every: t.b.watchEvery()})
+	}
+	j.mu.Unlock()
+}
+
+// hear takes in a message of an agent. Numbered ones are acknowledged once what
+// they brought about is durable; those that are durable already, at once.
+func (t *turn) hear(j *job, l *link, hello, m *wire.Message) {
+	if hello.Epoch != j.rec.Epoch || hello.Mark != j.rec.Mark {
+		l.order(wire.Order{Kind: wire.Ack, Seq: m.Seq}) // of an attempt that is past: it need not say it again
+		return
+	}
+	if m.Kind == wire.Status {
+		t.vitals(j, m.State)
+		return
+	}
+	if l.deaf {
+		return
+	}
+	if m.Seq > j.rec.Seq {
+		switch {
+		case !t.underWay(j):
+		case m.Kind != wire.Output:
+			t.message(j, m)
+		case !t.output(j, m):
+			l.deaf = true // it says this, and what follows, again when it has reconnected
+			t.after(l.close)
+			return
+		}
+		if hello.Epoch == j.rec.Epoch { // else it was its last word, and a new attempt has begun
+			j.rec.Seq = m.Seq
+		}
+		t.touch(j)
+	}
+	t.after(func() { l.order(wire.Order{Kind: wire.Ack, Seq: m.Seq}) })
+}
+
+// underWay reports whether the attempt has not told its end yet. An agent that
+// took over from one that died may tell it again.
+func (t *turn) underWay(j *job) bool {
+	w := t.b.eng.World().Job(j.rec.ID)
+	return w != nil && w.Epoch() == j.rec.Epoch && len(w.Parts()) > 0
+}
+
+func (t *turn) message(j *job, m *wire.Message) {
+	t.vitals(j, m.State)
+	switch m.Kind {
+	case wire.Running:
+		t.running(j, m)
+	case wire.Ask:
+		t.danger(j, m)
+	case wire.Checkpoint:
+		t.savedNow(j, m.Saved)
+	case wire.NotSaved:
+		t.explain(j, "checkpoint", "not saved", m.Why, nil)
+		t.after(func() { j.answerSaves(saveResult{err: m.Why}) })
+	case wire.StaysOn:
+		j.rec.Reason = m.Why
+		t.step(&core.Input{Kind: core.StaysOn, Job: j.rec.ID, Epoch: j.rec.Epoch})
+		t.explain(j, "stay", "could not be saved", m.Why, nil)
+	case wire.Left:
+		t.left(j, m)
+	case wire.Ended:
+		cluster := j.rec.Cluster
+		t.after(func() { t.b.sawCarried(cluster, "", m.Carried) })
+		if !t.again(j, m) {
+			t.over(j, m)
+		}
+	case wire.Lost:
+		t.lost(j, m)
+	case wire.Note:
+		if m.Entry != nil {
+			m.Entry.At = t.now // the agent's clock is not ours
+			t.entry(j, *m.Entry)
+		}
+	}
+}
+
+// running: the program runs. What a later attempt wrote after the checkpoint
+// that this one continues will be written again.
+func (t *turn) running(j *job, m *wire.Message) {
+	var out, err int64
+	choice := "from the beginning"
+	j.begunIO = 0
+	if s := m.Saved; s != nil {
+		out, err, j.begunIO = s.Out, s.Err, s.IO
+		choice = fmt.Sprintf("from checkpoint %d", s.N)
+		if m.State != nil {
+			t.moved(j, history.Transfer{What: history.Restore, To: j.rec.Cluster, Method: m.Method, Bytes: s.Bytes, Seconds: m.State.Wall})
+		}
+	}
+	if m.Saved != nil || j.spec.Setup+j.spec.Build.Command == "" {
+		t.truncate(j, out, err)
+	} // else it goes on behind what came before the program, which its agent began anew
+	t.dropSaved(j, func(s *wire.Saved) bool { return m.Saved == nil || s.N > m.Saved.N })
+	j.rec.Method = m.Method
+	if len(m.Hosts) > 0 {
+		j.rec.Hosts = m.Hosts
+	}
+	cluster := j.rec.Cluster
+	t.after(func() { t.b.sawCarried("", cluster, m.Carried) })
+	t.explain(j, "start", "runs in "+j.rec.Cluster+" "+choice, "checkpoint method "+m.Method+": "+m.Why, nil)
+	t.step(&core.Input{Kind: core.Started, Job: j.rec.ID, Epoch: j.rec.Epoch})
+}
+
+// truncate cuts what a program wrote to where it goes on.
+func (t *turn) truncate(j *job, out, err int64) {
+	for stream, n := range map[int]int64{1: out, 2: err} {
+		was := &j.rec.Out
+		if stream == 2 {
+			was = &j.rec.Err
+		}
+		if *was > n {
+			if e := t.b.log(j.rec.ID, stream).Truncate(n); e != nil {
+				t.b.opt.Log.Error("log", "job", j.rec.ID, "error", e)
+			}
+		}
+		*was = min(*was, n)
+	}
+}
+
+// dropSaved forgets checkpoints that are of no use any more. An attempt that
+// continues an older one, because the newer could not be used, writes again what
+// was written between the two: the newer one does not belong to that.
+func (t *turn) dropSaved(j *job, useless func(*wire.Saved) bool) {
+	j.saved = slices.DeleteFunc(slices.Clone(j.saved), func(s wire.Saved) bool {
+		if !useless(&s) {
+			return false
+		}
+		t.forget(j, s.N)
+		return true
+	})
+}
+
+// output keeps what a program wrote. It reports false if that is to be tried
+// again because the disk is full.
+func (t *turn) output(j *job, m *wire.Message) bool {
+	if j.rec.Method == "" { // it has not said yet from where it goes on: from here
+		t.dropSaved(j, func(s *wire.Saved) bool {
+			return m.Stream == 1 && s.Out > m.Offset || m.Stream == 2 && s.Err > m.Offset
+		})
+	}
+	if e := t.b.log(j.rec.ID, m.Stream).WriteAt(m.Data, m.Offset); e != nil {
+		t.b.opt.Log.Error("log", "job", j.rec.ID, "error", e)
+		// Otherwise the output is lost, the job is not.
+		return !errors.Is(e, syscall.ENOSPC) && !errors.Is(e, syscall.EDQUOT)
+	}
+	end := m.Offset + int64(len(m.Data))
+	if m.Stream == 2 {
+		j.rec.Err = end
+	} else {
+		j.rec.Out = end
+	}
+	return true
+}
+
+// keep is how many checkpoints of a job are kept: should the newest turn out
+// damaged, there is another.
+const keep = 3
+
+// savedNow: a checkpoint is safe.
+func (t *turn) savedNow(j *job, s *wire.Saved) {
+	if s == nil {
+		return
+	}
+	j.rec.Checkpoints++
+	saved := *s
+	saved.N, saved.At = j.rec.Checkpoints, t.now
+	j.rec.Used = saved.Used
+	j.saved = append([]wire.Saved{saved}, j.saved...)
+	t.batch.Checkpoints = append(t.batch.Checkpoints, store.Checkpoint{Job: j.rec.ID, Saved: saved})
+	for len(j.saved) > keep {
+		t.forget(j, j.saved[keep].N)
+		j.saved = j.saved[:keep]
+	}
+	t.moved(j, history.Transfer{What: history.Save, From: j.rec.Cluster, Method: saved.Method, Bytes: saved.Bytes, Sent: saved.Moved,
+		Seconds: saved.Took.Seconds(), Frozen: saved.Frozen.Seconds()})
+	cluster := j.rec.Cluster
+	t.after(func() { t.b.sawCarried(cluster, "", wire.Carried{Bytes: saved.Moved, Took: saved.Sending}) })
+	t.explain(j, "checkpoint", fmt.Sprintf("checkpoint %d saved", saved.N),
+		fmt.Sprintf("%s of which %s had to be sent; the program stood still for %.2f s", size(saved.Bytes), size(saved.Moved), saved.Frozen.Seconds()),
+		map[string]any{"bytes": saved.Bytes, "moved": saved.Moved, "frozen_s": saved.Frozen.Seconds(), "took_s": saved.Took.Seconds()})
+	t.after(func() { j.answerSaves(saveResult{saved: &saved}) })
+}
+
+func (t *turn) forget(j *job, n int) {
+	t.batch.Forget = append(t.batch.Forget, store.CheckpointID{Job: j.rec.ID, N: n})
+}
+
+func (t *turn) moved(j *job, x history.Transfer) {
+	x.At, x.Job, x.Epoch = t.now, j.rec.ID, j.rec.Epoch
+	x.Program, _ = history.Program(j.spec.Argv)
+	t.batch.Transfers = append(t.batch.Transfers, x)
+}
+
+// left: the program was stopped as it was told, or left by itself.
+func (t *turn) left(j *job, m *wire.Message) {
+	if t.takenAway(j, m) {
+		t.lost(j, m)
+		return
+	}
+	if m.Saved == nil && len(j.saved) == 0 {
+		t.truncate(j, 0, 0) // it starts from the beginning
+	}
+	t.savedNow(j, m.Saved)
+	t.tidy(j, j.rec.Epoch)
+	t.step(&core.Input{Kind: core.Left, Job: j.rec.ID, Epoch: j.rec.Epoch})
+}
+
+// over: the program has ended.
+func (t *turn) over(j *job, m *wire.Message) {
+	j.rec.Result = m.Result
+	if m.Result != "" && j.spec.Workdir == "" {
+		j.rec.Result = "" // nobody wants it
+	}
+	j.rec.Outgoing = m.Outgoing
+	t.tidy(j, j.rec.Epoch)
+	t.step(&core.Input{Kind: core.Ended, Job: j.rec.ID, Epoch: j.rec.Epoch, N: m.Code})
+	if m.Why != "" && m.Code != 0 {
+		j.rec.Reason = strings.TrimSpace(m.Why)
+	}
+}
+
+// vitals notes how a job is doing.
+func (t *turn) vitals(j *job, v *wire.Vitals) {
+	if v == nil {
+		return
+	}
+	j.setVitals(v, t.now)
+	j.rec.Known = v.Chance >= 0
+	if j.rec.Known {
+		j.rec.Chance = v.Chance
+	}
+	t.after(j.changed)
+}
+
+// size writes bytes for people.
+func size(n int64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 10_000_000:
+		return fmt.Sprintf("%.0f kB", float64(n)/1e3)
+	default:
+		return fmt.Sprintf("%.0f MB", float64(n)/1e6)
+	}
+}

@@ -1,0 +1,292 @@
+// Package broker is the live broker: one loop around the same engine that the
+// simulator runs. Whoever has something to tell hands a function to the loop;
+// the loop lets the engine decide, makes events, commands and records durable
+// in one transaction, and only then carries commands out and answers. After a
+// crash it goes on from what is stored and asks the drivers what really runs.
+// It must not know how it is asked (api) nor how a cluster works (driver).
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/live/joblog"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
+)
+
+// Options is what a broker is made of.
+type Options struct {
+	State    string // folder: logs lie in it
+	Socket   string // where agents find the broker
+	User     string
+	Store    store.Store
+	Depot    *depot.Store
+	Users    Users // besides the broker's own; nil: there are no others
+	Clusters []Cluster
+	Engine   engine.Config
+	Sample   time.Duration // how often agents look; 0: 2 s
+	Rule     string        // by which agents predict; "": the usual one
+	Logs     joblog.Limits
+	KeepJobs time.Duration // what jobs wrote is dropped so long after their end; 0: never
+	Weather  Weather
+	// Moved hears of every transfer between two clusters, of which "" is the
+	// broker: how many bytes were sent, and in what time. nil: nobody does.
+	Moved func(from, to string, bytes int64, took time.Duration)
+	Clock clock.Clock
+	Log   *slog.Logger
+}
+
+// Cluster is a place where jobs run.
+type Cluster struct {
+	Name        string
+	Kind        string // of its driver
+	Driver      driver.Driver
+	Hosts       []world.HostSpec
+	HostNames   []string
+	Nice        int
+	MPI         wire.MPI                       // for parallel programs
+	Methods     func(context.Context) []string // checkpoint methods that work there; for people
+	CPUFeatures []string                       // of its hosts; nil: not known
+	Managed     bool                           // it has a queue of its own
+	Elastic     bool                           // it said itself how large it is, and may say otherwise next time
+	Queue       int                            // processors that jobs may wait for in that queue; 0: no limit
+	Site        string                         // clusters of one site see the same files; "": that of the broker
+	Files       driver.Stager                  // moves them; nil: the driver does, if it can
+	Indirect    bool                           // not from or to other clusters without the broker
+}
+
+// Broker is the live broker. Its methods may be called from any goroutine.
+type Broker struct {
+	opt      Options
+	clusters []*cluster
+	features []string // that the processors of all clusters have
+	past     pastRuns
+	replicas replicas
+	ways     ways
+	shelves  map[uint32]*replicas // of users who are not the broker's own
+	moving   oneAtATime           // transfers
+	weather  forecasts
+	patterns atomic.Bool // a job with a pattern has come: networks matter
+	base     core.Time
+	began    time.Time
+
+	mail    chan func(*turn)
+	stopped chan struct{}  // closed when the loop has ended
+	work    sync.WaitGroup // whatever was started beside the loop
+	ctx     context.Context
+	cancel  context.CancelFunc
+	full    atomic.Pointer[error] // the disk is; nil: it is not
+
+	// The loop's own.
+	eng       *engine.Engine
+	jobs      map[core.JobID]*job
+	nextJob   core.JobID
+	nextSend  uint64
+	nextEvent uint64
+	snapped   uint64 // last event in the newest snapshot
+	wake      core.Time
+	pending   []store.Outbound // that the last broker had still to do
+	awaited   map[awaitedKey]*awaited
+
+	shelfLock sync.Mutex // of shelves
+	writing   sync.Mutex // one at a time adds to files of the user
+}
+
+// cluster is a cluster and what the broker noticed of it.
+type cluster struct {
+	Cluster
+	id core.ClusterID
+
+	mu   sync.Mutex
+	load driver.Load
+	away error         // why it is out of reach; nil: it is not
+	wait float64       // seconds that a newcomer of one processor waits in its queue
+	told felt          // what the engine was told
+	net  *core.Network // between its hosts, as the engine was told; nil: nothing
+}
+
+// Open makes a broker of what is stored. It does nothing before Run.
+func Open(ctx context.Context, opt Options) (*Broker, error) {
+	if opt.Clock == nil {
+		opt.Clock = clock.Real()
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Sample == 0 {
+		opt.Sample = 2 * time.Second
+	}
+	if len(opt.Clusters) == 0 {
+		return nil, errors.New("there is no cluster to run jobs on")
+	}
+	b := &Broker{opt: opt, mail: make(chan func(*turn), 256), stopped: make(chan struct{}),
+		jobs: map[core.JobID]*job{}, shelves: map[uint32]*replicas{}, wake: core.Never, awaited: map[awaitedKey]*awaited{}}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	for i, c := range opt.Clusters {
+		b.clusters = append(b.clusters, &cluster{Cluster: c, id: core.ClusterID(i), load: driver.Load{Share: 1}, told: felt{share: 1}})
+	}
+	b.features = sharedFeatures(opt.Clusters)
+	err := b.load(ctx)
+	if err == nil {
+		err = b.openWeather(ctx)
+	}
+	if err != nil {
+		b.cancel()
+		return nil, err
+	}
+	return b, nil
+}
+
+// ErrStopped is what a broker answers that has ended.
+var ErrStopped = errors.New("the broker has ended")
+
+// now is the broker's time: the wall clock when it began (or the last event, if
+// that is later) and what has passed since by the steady clock, so that a clock
+// that is set does not move deadlines.
+func (b *Broker) now() core.Time { return b.base.Add(b.opt.Clock.Since(b.began)) }
+
+// Now is the time by which the broker's moments are to be understood.
+func (b *Broker) Now() core.Time { return b.now() }
+
+// Run is the loop. It returns when ctx is cancelled, or with the error that
+// makes going on impossible. Jobs run on.
+func (b *Broker) Run(ctx context.Context) error {
+	defer close(b.stopped)
+	defer b.closeWeather()
+	defer b.work.Wait()
+	defer b.cancel()
+	b.resume()
+	for _, c := range b.clusters {
+		b.goBeside(func(ctx context.Context) { b.feel(ctx, c) })
+	}
+	b.goBeside(b.housekeep)
+	b.goBeside(b.watchWeather)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		if d := b.wake.Sub(b.now()); b.wake != core.Never {
+			timer.Reset(max(0, d))
+		} else {
+			timer.Stop()
+		}
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case f := <-b.mail:
+			err = b.turn(ctx, f)
+		case <-timer.C:
+			err = b.turn(ctx, func(t *turn) { t.step(&core.Input{Kind: core.Tick}) })
+		}
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("the store: %w", err)
+		}
+	}
+}
+
+// tell hands a function to the loop.
+func (b *Broker) tell(f func(*turn)) bool {
+	select {
+	case b.mail <- f:
+		return true
+	case <-b.ctx.Done():
+		return false
+	}
+}
+
+// ask hands a function to the loop and waits until what it did is durable.
+func (b *Broker) ask(ctx context.Context, f func(*turn)) error {
+	done := make(chan struct{})
+	if !b.tell(func(t *turn) { f(t); t.after(func() { close(done) }) }) {
+		return ErrStopped
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-b.ctx.Done():
+		return ErrStopped
+	}
+}
+
+// goBeside runs something beside the loop until the broker ends.
+func (b *Broker) goBeside(f func(ctx context.Context)) {
+	b.work.Add(1)
+	go func() {
+		defer b.work.Done()
+		f(b.ctx)
+	}()
+}
+
+// pause waits; false if the broker ends meanwhile.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (b *Broker) logDir(id core.JobID) string {
+	return filepath.Join(b.opt.State, "logs", fmt.Sprint(id))
+}
+
+func (b *Broker) log(id core.JobID, stream int) *joblog.Log {
+	name := "stdout"
+	if stream == 2 {
+		name = "stderr"
+	}
+	return joblog.Open(b.logDir(id), name, b.opt.Logs)
+}
+
+// sharedFeatures is what the processors of all clusters can do; nil if that is
+// not known of all.
+func sharedFeatures(clusters []Cluster) []string {
+	count := map[string]int{}
+	for _, c := range clusters {
+		if c.CPUFeatures == nil {
+			return nil
+		}
+		for _, f := range c.CPUFeatures {
+			count[f]++
+		}
+	}
+	var shared []string
+	for _, f := range clusters[0].CPUFeatures {
+		if count[f] == len(clusters) {
+			shared = append(shared, f)
+		}
+	}
+	for _, c := range clusters {
+		if len(c.CPUFeatures) > len(shared) {
+			return shared
+		}
+	}
+	return nil // all alike: nothing to hide
+}
+
+func (b *Broker) clusterNamed(name string) *cluster {
+	for _, c := range b.clusters {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}

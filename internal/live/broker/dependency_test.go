@@ -1,0 +1,268 @@
+package broker_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/broker"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+func after(when jobfile.When, ids ...core.JobID) []jobfile.Dependency {
+	var list []jobfile.Dependency
+	for _, id := range ids {
+		list = append(list, jobfile.Dependency{Job: fmt.Sprint(id), When: when})
+	}
+	return list
+}
+
+// waits checks that a job waits, and why.
+func (g *grid) waits(id core.JobID, why string) {
+	g.t.Helper()
+	if v := g.view(id); v.State != core.Submitted || !strings.Contains(v.Reason, why) {
+		g.t.Errorf("job %d is %s (%s), want it to wait: %s", id, v.State, v.Reason, why)
+	}
+}
+
+func TestAJobStartsAfterThoseItWaitsFor(t *testing.T) {
+	g := newGrid(t)
+	first := g.submit(jobfile.Job{Name: "prep"})
+	second := g.submit(jobfile.Job{Name: "prep"})
+	last := g.submit(jobfile.Job{After: after(jobfile.WentWell, first, second)})
+	named := g.submit(jobfile.Job{After: []jobfile.Dependency{{Job: "prep"}}}) // the newest
+	g.waits(last, "waits until job 1 (prep) has ended well")
+	g.waits(named, "waits until job 2 (prep) has ended well")
+	a, b := g.next(), g.next()
+	a.run()
+	b.run()
+	a.end(0)
+	g.until(a.Job, core.Done)
+	b.end(0)
+	g.until(b.Job, core.Done)
+	c, d := g.next(), g.next()
+	if c.Job+d.Job != last+named {
+		t.Errorf("jobs %d and %d start", c.Job, d.Job)
+	}
+	for _, x := range []*attempt{c, d} {
+		x.run()
+		x.end(0)
+	}
+	g.until(last, core.Done)
+	g.until(named, core.Done)
+	if w := g.explained(last, "wait"); len(w) == 0 || !strings.Contains(w[0].Why, "waits until job 1") {
+		t.Errorf("the wait is explained by %+v", w)
+	}
+}
+
+func TestWhatCanNeverBeMetEndsTheJobAndThoseThatWaitForIt(t *testing.T) {
+	g := newGrid(t)
+	first := g.submit(jobfile.Job{})
+	ok := g.submit(jobfile.Job{After: after(jobfile.WentWell, first)})
+	chain := g.submit(jobfile.Job{After: after(jobfile.WentWell, ok)})
+	notOK := g.submit(jobfile.Job{After: after(jobfile.Failed, first)})
+	anyhow := g.submit(jobfile.Job{After: after(jobfile.Over, ok)})
+	a := g.next()
+	a.run()
+	a.end(3)
+	g.until(first, core.Failed)
+	if v := g.until(ok, core.Cancelled); v.Code != 1 || v.Reason != "job 1 did not end well, and this job was to run only after it did" {
+		t.Errorf("it is %+v", v.Job)
+	}
+	g.until(chain, core.Cancelled)
+	for range 2 {
+		x := g.next()
+		if x.Job != notOK && x.Job != anyhow {
+			t.Errorf("job %d starts", x.Job)
+		}
+		x.run()
+		x.end(0)
+	}
+	g.until(notOK, core.Done)
+	g.until(anyhow, core.Done)
+	// What is over already counts as well.
+	if v := g.until(g.submit(jobfile.Job{After: after(jobfile.Failed, notOK)}), core.Cancelled); !strings.Contains(v.Reason, "only if it failed") {
+		t.Errorf("it is %+v", v.Job)
+	}
+	now := g.submit(jobfile.Job{After: after(jobfile.Over, first, notOK)})
+	if x := g.next(); x.Job != now {
+		t.Errorf("job %d starts", x.Job)
+	}
+}
+
+func TestWhoWaitsForWhomSurvivesTheBroker(t *testing.T) {
+	g := newGrid(t)
+	first := g.submit(jobfile.Job{})
+	a := g.next()
+	a.run()
+	g.until(first, core.Running)
+	ids, err := g.broker().Submit(t.Context(), complete(jobfile.Job{After: after(jobfile.WentWell, first), Array: jobfile.ArrayRange{First: 1, Last: 3, Step: 1, AtOnce: 1}}), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := g.submit(jobfile.Job{After: after(jobfile.Over, ids[0])}) // the whole array
+	a.cut()
+	g.kill()
+	a.end(0)
+	g.up()
+	g.waits(ids[0], "waits until job 1")
+	g.waits(last, "waits until array 2")
+	a.connect()
+	for _, id := range ids {
+		x := g.next()
+		if x.Job != id {
+			t.Errorf("job %d starts, want %d", x.Job, id)
+		}
+		g.waits(last, "waits until array 2")
+		x.run()
+		x.end(0)
+		g.until(id, core.Done)
+	}
+	if x := g.next(); x.Job != last {
+		t.Errorf("job %d starts", x.Job)
+	}
+}
+
+func TestAJobThatWaitsCanBeCancelled(t *testing.T) {
+	g := newGrid(t)
+	first := g.submit(jobfile.Job{})
+	g.next()
+	second := g.submit(jobfile.Job{After: after(jobfile.WentWell, first)})
+	third := g.submit(jobfile.Job{After: after(jobfile.WentWell, second)})
+	if v, err := g.broker().Cancel(t.Context(), fmt.Sprint(second)); err != nil || v.State != core.Cancelled || v.Code != 130 {
+		t.Errorf("it is %+v, %v", v, err)
+	}
+	g.until(third, core.Cancelled)
+}
+
+func TestEachOfAnArrayWaitsForTheOneWithItsIndex(t *testing.T) {
+	g := newGrid(t)
+	two := jobfile.ArrayRange{First: 4, Last: 5, Step: 1}
+	ids, err := g.broker().Submit(t.Context(), complete(jobfile.Job{Array: two}), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	others, err := g.broker().Submit(t.Context(), complete(jobfile.Job{Array: two, After: []jobfile.Dependency{{Job: fmt.Sprint(ids[0]), Each: true}}}), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	element := g.submit(jobfile.Job{After: []jobfile.Dependency{{Job: fmt.Sprintf("%d_5", ids[0])}}})
+	a, b := g.next(), g.next()
+	if a.Index > b.Index {
+		a, b = b, a
+	}
+	b.run()
+	b.end(0)
+	for range 2 {
+		if c := g.next(); c.Job != others[1] && c.Job != element {
+			t.Errorf("job %d starts", c.Job)
+		}
+	}
+	g.waits(others[0], fmt.Sprintf("waits until job %d", ids[0]))
+}
+
+func TestASingletonWaitsForItsNamesakesAndAnotherForABeginning(t *testing.T) {
+	g := newGrid(t)
+	first := g.submit(jobfile.Job{Name: "one"})
+	alone := g.submit(jobfile.Job{Name: "one", After: []jobfile.Dependency{{When: jobfile.Alone}}})
+	begun := g.submit(jobfile.Job{After: after(jobfile.Begun, first)})
+	g.waits(alone, "waits until job 1 (one) has ended")
+	g.waits(begun, "waits until job 1 (one) has started")
+	a := g.next()
+	a.run()
+	if b := g.next(); b.Job != begun {
+		t.Errorf("job %d starts", b.Job)
+	}
+	a.end(1)
+	if b := g.next(); b.Job != alone {
+		t.Errorf("job %d starts", b.Job)
+	}
+}
+
+func TestAJobStartsNoSoonerThanItsMoment(t *testing.T) {
+	g := newGrid(t)
+	id := g.submit(jobfile.Job{Begin: time.Hour})
+	g.waits(id, "starts no sooner than ")
+	soon := g.submit(jobfile.Job{Begin: 50 * time.Millisecond})
+	if a := g.next(); a.Job != soon {
+		t.Errorf("job %d starts", a.Job)
+	}
+	g.kill()
+	g.up()
+	g.waits(id, "starts no sooner than ")
+}
+
+func TestOnlyEarlierJobsCanBeWaitedFor(t *testing.T) {
+	g := newGrid(t)
+	for _, ref := range []string{"1", "7", "nobody", "7_3"} {
+		_, err := g.broker().Submit(t.Context(), complete(jobfile.Job{After: []jobfile.Dependency{{Job: ref}}}), "")
+		if want := fmt.Sprintf("after %q: the number or the name of an earlier job; godwit ps --all lists them", ref); !badinput.Is(err) || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// untilOver waits until a job is over and its results are home.
+func (g *grid) untilOver(id core.JobID) *broker.View {
+	g.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		v := g.view(id)
+		if v.Over {
+			return v
+		}
+		if time.Now().After(end) {
+			g.t.Fatalf("job %d is %s (%s), want it over", id, v.State, v.Reason)
+		}
+	}
+}
+
+// writes has an attempt run and write.
+func (a *attempt) writes(out, err string) {
+	a.run()
+	a.say(wire.Message{Kind: wire.Output, Stream: 1, Data: []byte(out)})
+	a.say(wire.Message{Kind: wire.Output, Stream: 2, Data: []byte(err)})
+}
+
+func TestWhatAJobWroteIsInTheFilesItsUserNamed(t *testing.T) {
+	g := newGrid(t)
+	dir := t.TempDir()
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return err.Error()
+		}
+		return string(text)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "all"), []byte("before\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ids, err := g.broker().Submit(t.Context(), complete(jobfile.Job{Name: "fit", Workdir: dir, Stdout: "logs/%x-%A_%2a.out", Stderr: "all", Append: true,
+		Array: jobfile.ArrayRange{First: 7, Last: 8, Step: 1, AtOnce: 1}}), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range ids {
+		a := g.next()
+		a.writes(fmt.Sprintf("out %d\n", i), fmt.Sprintf("err %d\n", i))
+		a.end(i)
+		g.untilOver(id)
+	}
+	if got := read("logs/fit-1_07.out") + read("logs/fit-1_08.out") + read("all"); got != "out 0\nout 1\nbefore\nerr 0\nerr 1\n" {
+		t.Errorf("the files hold %q", got)
+	}
+	// A file that is to be replaced, and one that cannot be written.
+	id := g.submit(jobfile.Job{Workdir: dir, Stdout: "all", Stderr: "logs"})
+	a := g.next()
+	a.writes("new\n", "x")
+	a.end(0)
+	v := g.untilOver(id)
+	if got := read("all"); got != "new\n" || !strings.Contains(v.Reason, "is no file") {
+		t.Errorf("the file holds %q; the job says %q", got, v.Reason)
+	}
+}

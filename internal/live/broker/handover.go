@@ -1,0 +1,345 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/live/userfiles"
+)
+
+// A job that waits for others was sent its work folder when it was submitted, and
+// is to find in it what those others wrote there since. So when one of them comes
+// home, what it changed is put into the folders of those who wait for it, and of
+// those who wait for them: where they had the same as it had at its beginning.
+
+// inheritance is a work folder: its tree, and where it comes from.
+type inheritance struct{ work, dir string }
+
+// handOn makes the work folders of those who wait for a job that came home, gives
+// them to these in one turn and finishes it in the same. If somebody came
+// meanwhile, or another came home to them, what is missing is made first.
+func (b *Broker) handOn(j *job, made map[inheritance]string, finish func(*turn)) {
+	var missing []inheritance
+	if b.ask(b.ctx, func(t *turn) { missing = t.missing(j, made) }) != nil {
+		return
+	}
+	for _, m := range missing {
+		work, err := b.merge(j.as(b.ctx), &j.rec, j.spec, m.dir, m.work)
+		if err != nil {
+			b.opt.Log.Error("results for those who wait", "of", j.rec.ID, "error", err)
+			work = m.work
+		}
+		made[m] = work
+	}
+	b.tell(func(t *turn) {
+		if len(t.missing(j, made)) > 0 {
+			t.after(func() { j.line.add(b.beside, func() { b.handOn(j, made, finish) }) })
+			return
+		}
+		t.inherit(j, made)
+		finish(t)
+	})
+}
+
+// heirs are those who get another work folder when a job comes home.
+func (t *turn) heirs(j *job) []*job {
+	if j.rec.Result == "" && !j.rec.Named || t.b.opt.Depot == nil {
+		return nil
+	}
+	return slices.DeleteFunc(t.allWaiters(j), func(w *job) bool { return w.rec.Work == "" })
+}
+
+// missing are the work folders of heirs that are not made yet. The jobs of an
+// array have the same.
+func (t *turn) missing(j *job, made map[inheritance]string) []inheritance {
+	seen := map[inheritance]bool{}
+	var list []inheritance
+	for _, w := range t.heirs(j) {
+		key := inheritance{w.rec.Work, w.spec.Workdir}
+		if _, ok := made[key]; !ok && !seen[key] {
+			seen[key] = true
+			list = append(list, key)
+		}
+	}
+	return list
+}
+
+// inherit gives the heirs the work folders that were made for them. Of an array
+// whose jobs wait for the same, only the record of the first is written: that of
+// each job for each that comes home would be very many.
+func (t *turn) inherit(j *job, made map[inheritance]string) {
+	written := map[string]bool{}
+	for _, w := range t.heirs(j) {
+		work := made[inheritance{w.rec.Work, w.spec.Workdir}]
+		if work == w.rec.Work {
+			continue
+		}
+		w.rec.Work = work
+		if key := flock(w); w.rec.Parent == 0 || !written[key] {
+			written[key] = true
+			t.touch(w)
+		}
+	}
+}
+
+// flock is the same for the jobs of an array that wait for the same.
+func flock(j *job) string { return fmt.Sprint(j.rec.Parent, j.rec.After) }
+
+// sameFolder gives those of an array that wait for the same what the first of them
+// has, after a restart. The list is in the order of their numbers.
+func sameFolder(list []*job) {
+	first := map[string]string{}
+	for _, j := range list {
+		if j.rec.Parent == 0 {
+			continue
+		}
+		key := flock(j)
+		if work, ok := first[key]; ok {
+			j.rec.Work = work
+		} else {
+			first[key] = j.rec.Work
+		}
+	}
+}
+
+// passOn has the record of another of its array written when one goes that waits
+// with others: it may have been the first.
+func (t *turn) passOn(j *job) {
+	if !j.awaits || j.rec.Parent == 0 || len(j.rec.After) == 0 {
+		return
+	}
+	for _, w := range t.b.awaited[keyOf(j.rec.After[0])].waiters() {
+		if w != j && flock(w) == flock(j) {
+			t.touch(w)
+			return
+		}
+	}
+}
+
+// allWaiters are those who wait for a job, and who wait for these.
+func (t *turn) allWaiters(j *job) []*job {
+	list, seen := []*job{j}, map[*job]bool{j: true}
+	for i := 0; i < len(list); i++ {
+		for _, a := range t.awaitedOf(list[i]) {
+			for _, w := range a.waiters() {
+				if !seen[w] {
+					seen[w] = true
+					list = append(list, w)
+				}
+			}
+		}
+	}
+	return list[1:]
+}
+
+// justNow is how long ago a job may have come home and yet be missing in a work
+// folder that was sent since.
+const justNow = 10 * time.Minute
+
+// catchUp puts into a new job's work folder what those it waits for brought home
+// while the folder was on its way. It also says how many of them are over.
+func (b *Broker) catchUp(ctx context.Context, spec *jobfile.Job, work string, wants []want) (string, int) {
+	var home []store.Job
+	over := 0
+	if len(wants) == 0 || b.ask(ctx, func(t *turn) {
+		over = t.countOver(wants)
+		for _, w := range wants {
+			_ = t.members(keyOf(w.Wait), func(rec *store.Job, over bool) { // what cannot be read is told when it is waited for
+				if over && (rec.Result != "" || rec.Named) && t.now.Sub(rec.Ended) < justNow {
+					home = append(home, *rec)
+				}
+			})
+		}
+	}) != nil {
+		return work, over
+	}
+	if work == "" || b.opt.Depot == nil {
+		return work, over
+	}
+	for i := range home {
+		if merged, err := b.merge(ctx, &home[i], home[i].Spec, spec.Workdir, work); err == nil { // else it is long gone from the depot
+			work = merged
+		}
+	}
+	return work, over
+}
+
+// countOver is how many of the jobs that are waited for are over.
+func (t *turn) countOver(wants []want) int {
+	n := 0
+	for _, w := range wants {
+		_ = t.members(keyOf(w.Wait), func(_ *store.Job, over bool) {
+			if over {
+				n++
+			}
+		})
+	}
+	return n
+}
+
+// merge puts what a job changed, and the files with its output, into another's
+// work folder, which lies at dir, and returns the new tree.
+func (b *Broker) merge(ctx context.Context, from *store.Job, spec *jobfile.Job, dir, work string) (string, error) {
+	if spec == nil || spec.Workdir == "" || dir == "" {
+		return work, nil
+	}
+	chunks, err := b.depot(ctx)
+	if err != nil {
+		return work, err
+	}
+	load := func(id string) (*depot.Tree, error) {
+		if id == "" {
+			return &depot.Tree{}, nil
+		}
+		return depot.LoadTree(ctx, chunks, depot.ID(id))
+	}
+	mine, err := load(work)
+	if err != nil {
+		return work, err
+	}
+	changed := false
+	if from.Result != "" {
+		base, err := load(from.Work)
+		if err != nil {
+			return work, err
+		}
+		result, err := load(from.Result)
+		if err != nil {
+			return work, err
+		}
+		move := mover(spec.Workdir, dir)
+		mine, changed = mergeTrees(base, result, mine, func(p string) (string, bool) {
+			if !userfiles.Wanted(p, spec.Outputs) {
+				return "", false
+			}
+			return move(p)
+		})
+	}
+	written, err := b.outputTree(ctx, chunks, from, spec, dir)
+	if err != nil {
+		return work, err
+	}
+	mine, more := overlay(mine, written)
+	if !changed && !more {
+		return work, nil
+	}
+	id, err := depot.Keep(ctx, chunks, mine)
+	return string(id), err
+}
+
+// outputTree is the files with a job's output that lie in a folder.
+func (b *Broker) outputTree(ctx context.Context, chunks *depot.Store, rec *store.Job, spec *jobfile.Job, dir string) (*depot.Tree, error) {
+	none := &depot.Tree{}
+	if !rec.Named || rec.Started == 0 {
+		return none, nil
+	}
+	move := mover("/", dir)
+	var files []userfiles.Copy
+	for _, pattern := range []string{spec.Stdout, spec.Stderr} {
+		file := outputName(rec, spec, pattern)
+		if p, ok := move(file); ok && file != "" {
+			files = append(files, userfiles.Copy{File: file, As: p})
+		}
+	}
+	if len(files) == 0 {
+		return none, nil
+	}
+	home, err := b.hand(ctx)
+	if err != nil {
+		return none, err
+	}
+	id, err := home.Gather(ctx, files)
+	if err != nil || id == "" {
+		return none, err
+	}
+	return depot.LoadTree(ctx, chunks, depot.ID(id))
+}
+
+// overlay is mine with the files of another tree.
+func overlay(mine, other *depot.Tree) (*depot.Tree, bool) {
+	have, changed := byPath(mine), false
+	for _, e := range other.Entries {
+		if now := have[e.Path]; e.Mode.IsDir() || now != nil && sameFile(now, &e) || !parents(have, e.Path) {
+			continue
+		}
+		have[e.Path] = &e
+		changed = true
+	}
+	return sorted(have), changed
+}
+
+// mover says where a path of one folder lies in another, if it does.
+func mover(from, to string) func(string) (string, bool) {
+	return func(p string) (string, bool) {
+		rel, err := filepath.Rel(to, filepath.Join(from, p))
+		return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel) && rel != "."
+	}
+}
+
+// mergeTrees is mine with what was made of base in result, where mine has what
+// base had. place says where a path of these lies in mine.
+func mergeTrees(base, result, mine *depot.Tree, place func(string) (string, bool)) (*depot.Tree, bool) {
+	was, have := byPath(base), byPath(mine)
+	changed, _ := depot.Differ(base, result)
+	any := false
+	for _, e := range changed {
+		old := was[e.Path]
+		at, ok := place(e.Path)
+		if !ok {
+			continue
+		}
+		now, there := have[at]
+		if there && (old == nil || !sameFile(now, old)) || !there && old != nil || !parents(have, at) {
+			continue // changed, or removed, by somebody else
+		}
+		e.Path = at
+		have[at] = &e
+		any = true
+	}
+	return sorted(have), any
+}
+
+func sorted(have map[string]*depot.Entry) *depot.Tree {
+	list := make([]depot.Entry, 0, len(have))
+	for _, p := range slices.Sorted(maps.Keys(have)) {
+		list = append(list, *have[p])
+	}
+	return &depot.Tree{Entries: list}
+}
+
+func byPath(t *depot.Tree) map[string]*depot.Entry {
+	m := make(map[string]*depot.Entry, len(t.Entries))
+	for i := range t.Entries {
+		m[t.Entries[i].Path] = &t.Entries[i]
+	}
+	return m
+}
+
+func sameFile(a, b *depot.Entry) bool {
+	return a.Mode == b.Mode && a.Size == b.Size && a.Link == b.Link && slices.Equal(a.Chunks, b.Chunks)
+}
+
+// parents sees to it that the folders of a path are there; false if something
+// else is in their place.
+func parents(have map[string]*depot.Entry, p string) bool {
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if e := have[dir]; e != nil && !e.Mode.IsDir() {
+			return false
+		}
+	}
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if have[dir] == nil {
+			have[dir] = &depot.Entry{Path: dir, Mode: fs.ModeDir | 0o755}
+		}
+	}
+	return true
+}

@@ -1,0 +1,269 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// know adds to an attempt what past runs tell of its program.
+func (b *Broker) know(ctx context.Context, a *wire.Attempt) {
+	need, _ := b.need(ctx, &a.Spec)
+	a.Need = need.Quantiles()
+	program, args := history.Program(a.Spec.Argv)
+	a.MTBF = b.past.mtbf(a.Cluster)
+	if runs, err := b.runsOf(ctx, program); err == nil {
+		a.Bytes, a.Duty = history.Bytes(runs, program, args), history.Duty(runs, program)
+		a.Pace = wire.Pace(history.PaceOf(runs, program))
+		for i := range runs { // as last measured while it ran there
+			if a.SandboxCost = runs[i].SandboxCost; a.SandboxCost > 0 {
+				break
+			}
+		}
+		if cost, ok := history.SandboxCost(runs, program); ok { // compared with runs outside: better
+			a.SandboxCost = cost.Ratio
+		}
+	}
+}
+
+// enough is how many runs of a program say all that its runs can say.
+const enough = 100
+
+// pastRuns are the newest runs of programs, so that a stream of jobs does not ask
+// the store for each of them. Only the broker writes history, so they stay true.
+type pastRuns struct {
+	mu sync.Mutex
+	of map[pastKey][]history.Run // newest first
+
+	ran  map[string]time.Duration // by cluster: how long attempts ran
+	lost map[string]int           // and how many of them were lost
+}
+
+// pastKey is whose runs, and of what. What a program needs is learnt from its
+// user's own runs alone: how others use it is theirs.
+type pastKey struct{ user, program string }
+
+// mtbf is the mean time between losses in a cluster; 0 if none was lost yet.
+func (p *pastRuns) mtbf(cluster string) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lost[cluster] == 0 {
+		return 0
+	}
+	return p.ran[cluster] / time.Duration(p.lost[cluster])
+}
+
+// count notes how long an attempt ran, and whether it was lost.
+func (p *pastRuns) count(r *history.Run) {
+	if p.ran == nil {
+		p.ran, p.lost = map[string]time.Duration{}, map[string]int{}
+	}
+	p.ran[r.Cluster] += core.Seconds(r.Wall())
+	if r.Outcome == history.Lost {
+		p.lost[r.Cluster]++
+	}
+}
+
+// most programs are remembered; then all are forgotten, and asked for again.
+const mostPrograms = 1000
+
+// runsOf lists the newest runs of a program of who asks.
+func (b *Broker) runsOf(ctx context.Context, program string) ([]history.Run, error) {
+	u, err := b.user(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key := b.pastKey(u.Name, program)
+	b.past.mu.Lock()
+	runs, known := b.past.of[key]
+	b.past.mu.Unlock()
+	if known {
+		return runs, nil
+	}
+	runs, err = b.opt.Store.Runs(ctx, store.Past{Program: program, User: key.user, Limit: enough})
+	if err != nil {
+		return nil, err
+	}
+	b.past.mu.Lock()
+	defer b.past.mu.Unlock()
+	if _, known := b.past.of[key]; !known {
+		if b.past.of == nil || len(b.past.of) > mostPrograms {
+			b.past.of = map[pastKey][]history.Run{}
+		}
+		b.past.of[key] = runs
+	}
+	return b.past.of[key], nil
+}
+
+func (b *Broker) pastKey(user, program string) pastKey {
+	if b.opt.Users == nil {
+		user = "" // all are one user's, whatever that was called
+	}
+	return pastKey{user, program}
+}
+
+// add notes a run that is in the store now.
+func (p *pastRuns) add(key pastKey, r history.Run) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count(&r)
+	if runs, known := p.of[key]; known {
+		p.of[key] = append([]history.Run{r}, runs[:min(len(runs), enough-1)]...)
+	}
+}
+
+// ClusterView is a cluster as it is now.
+type ClusterView struct {
+	Cluster
+	Procs, Idle      int
+	Running, Waiting int // jobs
+	Speed, Share     float64
+	Away             bool // out of reach
+	Why              string
+	Reliability      history.Reliability
+}
+
+// Clusters lists the clusters.
+func (b *Broker) Clusters(ctx context.Context) ([]ClusterView, error) {
+	var list []ClusterView
+	err := b.ask(ctx, func(*turn) {
+		for _, c := range b.clusters {
+			w := b.eng.World().Cluster(c.id)
+			v := ClusterView{Cluster: c.Cluster, Procs: w.Procs(), Idle: w.Idle(), Speed: w.Speed()}
+			for _, j := range b.jobs {
+				if j.rec.Cluster != c.Name {
+					continue
+				}
+				switch j.rec.State {
+				case core.Running, core.Stopping:
+					v.Running++
+				case core.Selected, core.Staging, core.Queued:
+					v.Waiting++
+				}
+			}
+			list = append(list, v)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.askLoads(ctx, list)
+	if u, err := b.user(ctx); err != nil || u.ID != 0 {
+		hideNames(list)
+	}
+	for i := range list {
+		c := b.clusterNamed(list[i].Name)
+		runs, err := b.opt.Store.Runs(ctx, store.Past{Cluster: c.Name, Limit: recent})
+		if err != nil {
+			return nil, err
+		}
+		list[i].Reliability = history.ReliabilityOf(runs)
+	}
+	return list, nil
+}
+
+// hideNames leaves out of the words of clusters what others run there, and how the
+// broker itself gets there.
+func hideNames(list []ClusterView) {
+	for i := range list {
+		if list[i].Away {
+			list[i].Why = "out of reach"
+		}
+		list[i].Why, _, _ = strings.Cut(list[i].Why, " (")
+	}
+}
+
+// toSayHowBusy is how long who lists clusters waits for one of them.
+const toSayHowBusy = 5 * time.Second
+
+// askLoads asks all clusters at once how busy they are. One that does not say is
+// out of reach.
+func (b *Broker) askLoads(ctx context.Context, list []ClusterView) {
+	ctx, cancel := context.WithTimeout(ctx, toSayHowBusy)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range list {
+		v := &list[i]
+		all.Go(func() {
+			load, err := v.Driver.Load(ctx)
+			if err != nil {
+				v.Away, v.Why = true, err.Error()
+				if errors.Is(err, context.DeadlineExceeded) {
+					v.Why = fmt.Sprintf("no answer within %s; at first our binaries are brought there", toSayHowBusy)
+				}
+				return
+			}
+			v.Share, v.Why = load.Share, load.Why
+		})
+	}
+	all.Wait()
+}
+
+// PastOf is what past runs of one program in one cluster were like.
+type PastOf struct {
+	Program, Cluster string
+	Runs             []history.Run // newest first
+}
+
+// ofOthers stands for all programs of other users: what these ran is theirs.
+const ofOthers = "(jobs of others)"
+
+// History lists past runs by program and cluster. Of those of other users a user
+// sees no more than what all of them together were like in each cluster.
+func (b *Broker) History(ctx context.Context, program string) ([]PastOf, error) {
+	u, err := b.user(ctx)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := b.opt.Store.Runs(ctx, store.Past{Program: program, Limit: 20 * recent})
+	if err != nil {
+		return nil, err
+	}
+	var list []PastOf
+	if program == "" {
+		list = b.queues(runs)
+	}
+	if u.ID != 0 {
+		others := func(r *history.Run) bool { return r.User != u.Name }
+		runs = slices.DeleteFunc(runs, func(r history.Run) bool { return program != "" && others(&r) })
+		for i := range runs {
+			if others(&runs[i]) {
+				runs[i] = history.Run{Cluster: runs[i].Cluster, Program: ofOthers, Outcome: runs[i].Outcome, Need: runs[i].Need,
+					Requested: runs[i].Requested, Started: runs[i].Started, Ended: runs[i].Ended, Deadline: runs[i].Deadline}
+			}
+		}
+	}
+	at := map[[2]string]int{}
+	for _, r := range runs {
+		k := [2]string{r.Program, r.Cluster}
+		i, known := at[k]
+		if !known {
+			i = len(list)
+			at[k] = i
+			list = append(list, PastOf{Program: r.Program, Cluster: r.Cluster})
+		}
+		list[i].Runs = append(list[i].Runs, r)
+	}
+	slices.SortFunc(list, func(a, b PastOf) int {
+		return slices.Compare([]string{a.Program, a.Cluster}, []string{b.Program, b.Cluster})
+	})
+	return list, nil
+}
+
+// Calibration is how past quotes held.
+func (b *Broker) Calibration(ctx context.Context) (history.Held, error) {
+	quotes, err := b.opt.Store.Quotes(ctx, store.Past{})
+	if err != nil {
+		return history.Held{}, err
+	}
+	return history.Calibration(quotes)[""], nil
+}

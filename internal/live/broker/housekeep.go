@@ -1,0 +1,82 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+)
+
+// housekeep drops what nobody needs any more.
+func (b *Broker) housekeep(ctx context.Context) {
+	for pause(ctx, 10*time.Minute) {
+		for what, f := range map[string]func(context.Context) error{"the depot": b.collect, "logs": b.dropLogs} {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				b.opt.Log.Error("clearing up "+what, "error", err)
+			}
+		}
+	}
+}
+
+// collect removes from the depot what no job reaches.
+func (b *Broker) collect(ctx context.Context) error {
+	roots, err := b.opt.Store.Roots(ctx)
+	if err != nil {
+		return err
+	}
+	staged, err := b.stagedRoots(ctx)
+	if err != nil {
+		return err
+	}
+	roots = append(roots, staged...)
+	ids := make([]depot.ID, 0, len(roots))
+	for _, r := range roots {
+		ids = append(ids, depot.ID(r))
+	}
+	// What a depot does not hold is no root of it.
+	if _, err = b.opt.Depot.Collect(ctx, ids, time.Hour); err != nil || b.opt.Users == nil {
+		return err
+	}
+	users, err := b.opt.Users.Depots()
+	for _, u := range users {
+		chunks, e := b.opt.Users.Depot(u)
+		if e == nil {
+			_, e = chunks.Collect(ctx, ids, time.Hour)
+		}
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// dropLogs removes what jobs wrote that ended long ago.
+func (b *Broker) dropLogs(ctx context.Context) error {
+	if b.opt.KeepJobs <= 0 {
+		return nil
+	}
+	entries, err := os.ReadDir(filepath.Join(b.opt.State, "logs"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		j, err := b.opt.Store.Job(ctx, e.Name())
+		switch {
+		case errors.Is(err, store.ErrNoJob):
+		case err != nil:
+			return err
+		case j.Ended == 0 || b.now().Sub(j.Ended) < b.opt.KeepJobs:
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(b.opt.State, "logs", e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

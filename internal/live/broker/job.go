@@ -1,0 +1,178 @@
+package broker
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// job is a job that the broker still has work with. What is not marked
+// otherwise belongs to the loop.
+type job struct {
+	rec   store.Job
+	spec  *jobfile.Job
+	saved []wire.Saved // kept checkpoints, newest first
+	line  queue        // commands being carried out, one after the other
+
+	requested core.Time       // when this attempt was handed to its cluster
+	startedAt core.Time       // when it began to run; 0 if it does not
+	places    []whereabouts   // where its attempts are, or may have left something
+	begunIO   int64           // bytes that earlier attempts read and wrote
+	judged    core.ReasonCode // why it was last decided that it stays
+	danger    bool            // the deadline was found in danger in this attempt
+	aimed     string          // why it is being stopped, for the history: moved or stopped
+	waits     string          // why it was last said to wait
+	held      bool            // not given to the engine yet: the array has enough running, or it waits for others
+	awaits    bool            // it waits for others, or for a moment; it is held then
+	quote     *history.Quote
+	question  map[string]any // what the last decision was about
+	over      bool           // terminal, and its results are home
+	left      bool           // what was to be left at clusters is there; of those who bring it home
+	kept      bool           // its description is stored
+
+	stopStaging func() // ends the bringing of its inputs; nil: never begun
+
+	link *link // to the agent of the present attempt; nil if it is not there
+
+	// Whoever watches reads these, beside the loop.
+	mu       sync.Mutex
+	vitals   *wire.Vitals
+	vitalsAt core.Time
+	lookedAt time.Time // somebody wanted to know
+	watching bool
+	change   chan struct{} // closed at the next change
+	news     []wire.Entry  // entries since the broker began, for who follows
+	saves    []chan saveResult
+}
+
+// whereabouts is where an attempt is.
+type whereabouts struct {
+	epoch   core.Epoch
+	cluster core.ClusterID
+}
+
+// at says where an attempt is; the place of the last one if nobody knows.
+func (j *job) at(epoch core.Epoch) (core.ClusterID, bool) {
+	for _, p := range j.places {
+		if p.epoch == epoch {
+			return p.cluster, true
+		}
+	}
+	return 0, false
+}
+
+type saveResult struct {
+	saved *wire.Saved
+	err   string
+}
+
+func newJob(rec store.Job) *job {
+	return &job{rec: rec, spec: rec.Spec, change: make(chan struct{})}
+}
+
+// forgettable reports whether nothing is left to do for the job.
+func (j *job) forgettable() bool { return j.over && j.link == nil && j.line.idle() }
+
+// changed wakes whoever waits for a change.
+func (j *job) changed() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	close(j.change)
+	j.change = make(chan struct{})
+}
+
+// nextChange is closed when the job changes.
+func (j *job) nextChange() <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.change
+}
+
+func (j *job) tellNews(e wire.Entry) {
+	j.mu.Lock()
+	j.news = append(j.news, e)
+	j.mu.Unlock()
+}
+
+// newsSince is what was decided after the first n things.
+func (j *job) newsSince(n int) []wire.Entry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if n >= len(j.news) {
+		return nil
+	}
+	return append([]wire.Entry(nil), j.news[n:]...)
+}
+
+func (j *job) setVitals(v *wire.Vitals, at core.Time) {
+	j.mu.Lock()
+	j.vitals, j.vitalsAt = v, at
+	j.mu.Unlock()
+}
+
+func (j *job) lastVitals() (*wire.Vitals, core.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.vitals, j.vitalsAt
+}
+
+// answerSaves tells those who asked for a checkpoint how it went.
+func (j *job) answerSaves(r saveResult) {
+	j.mu.Lock()
+	waiting := j.saves
+	j.saves = nil
+	j.mu.Unlock()
+	for _, c := range waiting {
+		c <- r
+	}
+}
+
+// shortName is what to call the job in a sentence.
+func (j *job) shortName() string { return fmt.Sprintf("job %d", j.rec.ID) }
+
+// queue carries out the commands for one job one after the other: the next
+// attempt is not started before the one before it is certain to be over.
+type queue struct {
+	mu    sync.Mutex
+	tasks []func()
+	busy  bool
+}
+
+// add has f done after what was added before. start is how to go beside the
+// loop.
+func (q *queue) add(start func(func()), f func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.tasks = append(q.tasks, f)
+	if !q.busy {
+		q.busy = true
+		start(q.drain)
+	}
+}
+
+func (q *queue) drain() {
+	for {
+		q.mu.Lock()
+		if len(q.tasks) == 0 {
+			q.busy = false
+			q.mu.Unlock()
+			return
+		}
+		f := q.tasks[0]
+		q.tasks = q.tasks[1:]
+		q.mu.Unlock()
+		f()
+	}
+}
+
+func (q *queue) idle() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.busy
+}

@@ -1,0 +1,60 @@
+package broker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// A job may come with a key that its submitter made up. Its unique id follows from
+// the key and its owner, so that whoever does not know whether a submission arrived,
+// because one of the two died meanwhile, makes it again without harm.
+
+// keyRef is how a job is asked for by its key.
+const keyRef = "key:"
+
+// uniqueOf is the unique id of a new job.
+func uniqueOf(owner User, key string) string {
+	if key == "" {
+		return newUnique()
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", owner.ID, key))
+	return "k" + hex.EncodeToString(sum[:])[:15] // never a number
+}
+
+// byKey turns a key into the unique id that belongs to it.
+func (b *Broker) byKey(ctx context.Context, ref string) (string, error) {
+	key, ok := strings.CutPrefix(ref, keyRef)
+	if !ok || key == "" {
+		return ref, nil
+	}
+	owner, err := b.user(ctx)
+	return uniqueOf(owner, key), err
+}
+
+// taken finds the job that was submitted with a key before.
+func (t *turn) taken(owner User, key string) (core.JobID, bool, error) {
+	if key == "" {
+		return 0, false, nil
+	}
+	unique := uniqueOf(owner, key)
+	for id, j := range t.b.jobs { // at most one has it
+		if j.rec.Unique == unique {
+			return id, true, nil
+		}
+	}
+	rec, err := t.b.opt.Store.Job(t.b.ctx, unique)
+	switch {
+	case err == nil:
+		return rec.ID, true, nil
+	case errors.Is(err, store.ErrNoJob):
+		return 0, false, nil
+	}
+	return 0, false, err
+}

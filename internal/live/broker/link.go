@@ -1,0 +1,148 @@
+package broker
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+)
+
+// link is a connection to an agent.
+type link struct {
+	conn net.Conn
+	gone chan struct{} // closed when the agent is gone
+	done chan struct{} // closed when nothing is written any more
+	deaf bool          // the loop does not listen to it any more
+
+	mu     sync.Mutex
+	orders []wire.Order
+	wake   chan struct{}
+	closed bool
+}
+
+func newLink(conn net.Conn) *link {
+	return &link{conn: conn, gone: make(chan struct{}), done: make(chan struct{}), wake: make(chan struct{}, 1)}
+}
+
+// order tells the agent something. It never waits: an agent that does not
+// listen is no reason for the loop to stand still.
+func (l *link) order(o wire.Order) {
+	l.mu.Lock()
+	if n := len(l.orders); n > 0 && o.Kind == wire.Ack && l.orders[n-1].Kind == wire.Ack {
+		l.orders[n-1] = o // the later acknowledges the earlier
+	} else if !l.closed {
+		l.orders = append(l.orders, o)
+	}
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// write sends the orders until the link is closed.
+func (l *link) write() {
+	defer close(l.done)
+	out := bufio.NewWriter(l.conn)
+	for range l.wake {
+		l.mu.Lock()
+		orders, closed := l.orders, l.closed
+		l.orders = nil
+		l.mu.Unlock()
+		for i := range orders {
+			if err := wire.WriteFrame(out, &orders[i]); err != nil {
+				_ = l.conn.Close()
+				return
+			}
+		}
+		if out.Flush() != nil || closed {
+			_ = l.conn.Close()
+			return
+		}
+	}
+}
+
+// close ends the link after the orders given so far.
+func (l *link) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// order tells the agent of the present attempt something, if it is there.
+func (j *job) order(o wire.Order) {
+	if j.link != nil {
+		j.link.order(o)
+	}
+}
+
+var errNoHello = errors.New("an agent must say who it is first")
+
+// ServeAgent listens to an agent until its connection ends. The connection is
+// closed then.
+func (b *Broker) ServeAgent(ctx context.Context, conn *wire.Conn) error {
+	in := conn.R
+	l := newLink(conn)
+	defer func() { _ = conn.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	stopToo := context.AfterFunc(b.ctx, func() { _ = conn.Close() })
+	defer stopToo()
+	var hello wire.Message
+	if err := wire.ReadFrame(in, &hello); err != nil {
+		return err
+	}
+	if hello.Kind != wire.Hello {
+		return errNoHello
+	}
+	b.beside(l.write)
+	defer l.close()
+	var j *job
+	if err := b.ask(ctx, func(t *turn) { j = t.meet(ctx, l, &hello) }); err != nil {
+		return err
+	}
+	if j == nil {
+		<-l.done // it is told to leave
+		return nil
+	}
+	defer b.tell(func(t *turn) {
+		close(l.gone)
+		if j.link == l {
+			j.link = nil
+		}
+		t.settle(j)
+	})
+	for {
+		m := new(wire.Message)
+		if err := wire.ReadFrame(in, m); err != nil {
+			return err
+		}
+		if !b.tell(func(t *turn) { t.hear(j, l, &hello, m) }) {
+			return ErrStopped
+		}
+	}
+}
+
+// meet makes a connection the one to the agent of a job's present attempt. An
+// agent of an attempt that is past, or of a job of somebody else than those who
+// let it in speak for, is told to leave.
+func (t *turn) meet(ctx context.Context, l *link, hello *wire.Message) *job {
+	j := t.b.jobs[hello.Job]
+	if j == nil || !t.b.owns(ctx, &j.rec) || j.rec.Epoch != hello.Epoch || j.rec.Mark != hello.Mark {
+		t.after(func() { l.order(wire.Order{Kind: wire.Kill}); l.close() })
+		return nil
+	}
+	if j.link != nil {
+		j.link.close() // an agent that reconnects knows better
+	}
+	j.link = l
+	t.greet(j, l)
+	return j
+}

@@ -1,0 +1,197 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+)
+
+// toLook is how long a site may take to say what a file is before it is taken
+// to be out of reach.
+const toLook = 15 * time.Second
+
+// locate looks at the inputs of a job that did not come with it, and at where its
+// results go.
+func (b *Broker) locate(ctx context.Context, spec *jobfile.Job) ([]store.Input, error) {
+	if err := b.canLeave(ctx, spec); err != nil {
+		return nil, err
+	}
+	var list []store.Input
+	for i := range spec.Far {
+		f := &spec.Far[i]
+		in := store.Input{Name: f.As, From: f.From, Size: -1}
+		in.Site, in.Path = f.Where()
+		look := b.lookAt
+		if in.Site == jobfile.InDepot {
+			look = b.lookInDepot
+		}
+		if err := look(ctx, &in); err != nil {
+			return nil, err
+		}
+		list = append(list, in)
+	}
+	return list, nil
+}
+
+func wrongInput(in *store.Input, want string) error {
+	return &badinput.Error{Field: "inputs", Value: in.From, Want: want}
+}
+
+func (b *Broker) lookInDepot(ctx context.Context, in *store.Input) error {
+	in.Tree = in.Path
+	var tree *depot.Tree
+	chunks, err := b.depot(ctx)
+	if err == nil {
+		tree, err = depot.LoadTree(ctx, chunks, depot.ID(in.Tree))
+	}
+	if err != nil {
+		return wrongInput(in, "something that is in the depot: "+err.Error())
+	}
+	in.Size = 0
+	for i := range tree.Entries {
+		in.Size += tree.Entries[i].Size
+	}
+	return nil
+}
+
+// lookAt looks at a file at a site. One whose site is out of reach is believed
+// to be there.
+func (b *Broker) lookAt(ctx context.Context, in *store.Input) error {
+	c := b.clusterNamed(in.Site)
+	if c == nil {
+		return wrongInput(in, badinput.Unknown("cluster", in.Site, b.names())+"; a file with such a name here is ./"+in.From)
+	}
+	files := b.stager(ctx, c)
+	if files == nil {
+		return wrongInput(in, "a cluster whose files can be reached")
+	}
+	ctx, cancel := context.WithTimeout(ctx, toLook)
+	defer cancel()
+	f, err := files.Stat(ctx, in.Path)
+	switch {
+	case err == nil:
+		in.Path, in.Size, in.ModTime = f.Path, f.Size, f.ModTime
+		in.Tree = b.replicasOf(ctx).tree(c.Site, in.Path, in.Size, in.ModTime)
+	case hopeless(err):
+		return wrongInput(in, fmt.Sprintf("a file that is there: %v", err))
+	default: // it is looked at again when it is needed
+		in.Away = err.Error()
+	}
+	return nil
+}
+
+// hopeless says whether a file cannot be had, whoever tries.
+func hopeless(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid)
+}
+
+// inPlace says whether a cluster has an input without anybody bringing it.
+func (b *Broker) inPlace(in *store.Input, c *cluster) bool {
+	home := b.clusterNamed(in.Site)
+	return in.Site != jobfile.InDepot && home != nil && (home == c || home.Site == c.Site)
+}
+
+// attemptInputs is what an agent in a cluster is told of the inputs.
+func (b *Broker) attemptInputs(j *job, c *cluster) []wire.Input {
+	var list []wire.Input
+	for i := range j.rec.Inputs {
+		in := &j.rec.Inputs[i]
+		w := wire.Input{Name: in.Name, From: in.From, Tree: in.Tree}
+		if b.inPlace(in, c) {
+			w.Path, w.Tree = in.Path, ""
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// What is believed of the speed of transfers that nobody has measured, in bytes
+// a second, and of files that nobody has seen, in bytes.
+const (
+	guessedRate = 10 << 20
+	nearRate    = 200 << 20 // between the depot and clusters of this machine
+	guessedSize = 1 << 30
+	// leastBring is what it takes at least to see that everything is there.
+	leastBring = 50 * time.Millisecond
+)
+
+// bringTimes is how long it takes to bring the inputs to each cluster, by its
+// number; nil if there are none.
+func (b *Broker) bringTimes(ctx context.Context, inputs []store.Input) []time.Duration {
+	if len(inputs) == 0 {
+		return nil
+	}
+	rows := b.transferRows(ctx)
+	list := make([]time.Duration, len(b.clusters))
+	for _, c := range b.clusters {
+		for i := range inputs {
+			list[c.id] += b.bringTime(ctx, rows, &inputs[i], c)
+		}
+	}
+	return list
+}
+
+func (b *Broker) bringTime(ctx context.Context, rows []history.Transfer, in *store.Input, to *cluster) time.Duration {
+	if b.inPlace(in, to) {
+		return 0
+	}
+	seconds := leastBring.Seconds()
+	if in.Tree == "" || !b.replicasOf(ctx).at(in.Tree, to.Name) {
+		seconds += b.sources(ctx, rows, in, to)[0].seconds
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// rate is the bytes a second that a transfer is expected to reach.
+func (b *Broker) rate(rows []history.Transfer, from, to string, near bool) float64 {
+	if r, ok := b.measuredRate(rows, from, to); ok {
+		return r
+	}
+	if near {
+		return nearRate
+	}
+	return guessedRate
+}
+
+// measuredRate is what the network, or earlier transfers, say of it; false if they
+// say nothing.
+func (b *Broker) measuredRate(rows []history.Transfer, from, to string) (float64, bool) {
+	if r, ok := b.weatherRate(from, to); ok {
+		return r, true
+	}
+	const tooFew = 64 << 10 // bytes, which tell of nothing but delays
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r history.Transfer) bool { return r.Sent < tooFew })
+	r, n := history.Rate(rows, from, to)
+	return r, n > 0 && r > 0
+}
+
+// directRate is that between two sites: if nothing is known of it, that of the
+// slower of their ways to the broker.
+func (b *Broker) directRate(rows []history.Transfer, from, to string) float64 {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r history.Transfer) bool {
+		return !tellsOfTheWay(r.Sent, time.Duration(r.Seconds*float64(time.Second)))
+	})
+	if r, ok := b.measuredRate(rows, from, to); ok {
+		return r
+	}
+	return min(b.rate(rows, from, "", false), b.rate(rows, "", to, false))
+}
+
+// explainAway tells of inputs that nobody could look at.
+func (t *turn) explainAway(j *job) {
+	for i := range j.rec.Inputs {
+		if in := &j.rec.Inputs[i]; in.Away != "" {
+			t.explain(j, "stage", in.From+" has not been looked at", "its site is out of reach: "+in.Away, nil)
+		}
+	}
+}

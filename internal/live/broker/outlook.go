@@ -1,0 +1,313 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/predict"
+	"github.com/godwit-hpc/godwit/internal/sched/resched"
+)
+
+// danger: an agent says that the deadline of its job is in danger. What it
+// would be elsewhere is looked up beside the loop; the engine decides.
+func (t *turn) danger(j *job, m *wire.Message) {
+	v, epoch, inputs := m.State, j.rec.Epoch, j.rec.Inputs
+	if v == nil || len(v.Left) == 0 {
+		return
+	}
+	if !j.danger {
+		t.explain(j, "predict", "deadline in danger", fmt.Sprintf("the chance of meeting it in %s is %.0f %%, wanted are %.0f %%",
+			j.rec.Cluster, 100*v.Chance, 100*confidence(j.spec)), vitalsInputs(v))
+	}
+	j.danger = true
+	if j.spec.Adapt == jobfile.AdaptOff {
+		t.explain(j, "decide", "stay in "+j.rec.Cluster, "its user does not want it to be moved", nil)
+		t.after(func() { j.order(wire.Order{Kind: wire.Answer, Why: "adaptation is off"}) })
+		return
+	}
+	t.after(func() {
+		t.b.goBeside(func(ctx context.Context) {
+			moves := t.b.alternatives(j.as(ctx), j, v, inputs)
+			t.b.tell(func(t *turn) {
+				j.question = questionInputs(t.b, v, moves)
+				t.step(&core.Input{Kind: core.InDanger, Job: j.rec.ID, Epoch: epoch,
+					Outlook: &core.Outlook{Confidence: confidence(j.spec), Stay: v.Left, Moves: moves}})
+				why := j.rec.Reason
+				t.after(func() { j.order(wire.Order{Kind: wire.Answer, Why: why}) })
+			})
+		})
+	})
+}
+
+func confidence(spec *jobfile.Job) float64 {
+	if spec.Confidence > 0 {
+		return spec.Confidence
+	}
+	return 0.95
+}
+
+func vitalsInputs(v *wire.Vitals) map[string]any {
+	m := map[string]any{"share": v.Share, "mean_share": v.Mean, "cpu_s": v.CPU, "wall_s": v.Wall, "model": v.Model, "chance": v.Chance}
+	if d, ok := predict.FromQuantiles(v.Left); ok {
+		m["left_p05_s"], m["left_p50_s"], m["left_p95_s"] = d.Quantile(0.05), d.Median(), d.Quantile(0.95)
+	}
+	return m
+}
+
+func questionInputs(b *Broker, v *wire.Vitals, moves []core.Alternative) map[string]any {
+	m := vitalsInputs(v)
+	for _, a := range moves {
+		name := b.clusters[a.Cluster].Name
+		if d, ok := predict.FromQuantiles(a.Left); ok {
+			m[name+"_left_p50_s"], m[name+"_left_p95_s"], m[name+"_overhead_s"] = d.Median(), d.Quantile(0.95), a.Overhead
+		}
+	}
+	return m
+}
+
+// alternatives is what would become of a running job in the other clusters.
+func (b *Broker) alternatives(ctx context.Context, j *job, v *wire.Vitals, inputs []store.Input) []core.Alternative {
+	work, ok := b.workElsewhere(ctx, j, v)
+	if !ok {
+		return nil
+	}
+	allowed, err := b.allowed(ctx, j.spec)
+	if err != nil {
+		return nil
+	}
+	bring := b.bringTimes(ctx, inputs)
+	rows, err := b.opt.Store.Transfers(ctx, store.Past{Limit: recent})
+	if err != nil {
+		rows = nil // what is guessed has to do
+	}
+	var moves []core.Alternative
+	for _, c := range b.clusters {
+		if c.Name == j.rec.Cluster || len(allowed) > 0 && !slices.Contains(allowed, c.id) || c.outOfReach() != nil {
+			continue
+		}
+		overhead := b.overhead(rows, j, v, c)
+		if c.Managed {
+			wait, _ := b.queueWait(ctx, c, j.spec)
+			if !wait.Known() {
+				continue // nobody knows when it would begin: no reason to go there
+			}
+			overhead = predict.Sum(overhead, wait)
+		}
+		if int(c.id) < len(bring) && bring[c.id] > 0 {
+			overhead = predict.Sum(overhead, predict.LogNormal(bring[c.id].Seconds(), b.bringSpread(c)))
+		}
+		left := predict.Elsewhere(work, b.speed(c), max(1, j.spec.Min), b.share(ctx, c), overhead)
+		moves = append(moves, core.Alternative{Cluster: c.id, Left: left.Quantiles(), Overhead: overhead.Median()})
+	}
+	return moves
+}
+
+// workElsewhere is the reference CPU seconds a job has left if it is moved: from
+// where it is, or all of them if it cannot be saved.
+func (b *Broker) workElsewhere(ctx context.Context, j *job, v *wire.Vitals) (predict.Dist, bool) {
+	if v.Method == "restart" {
+		d, _ := b.need(ctx, j.spec)
+		return d, d.Known()
+	}
+	return predict.FromQuantiles(v.Work)
+}
+
+func (b *Broker) speed(c *cluster) float64 {
+	if len(c.Hosts) == 0 || c.Hosts[0].Speed <= 0 {
+		return 1
+	}
+	return c.Hosts[0].Speed
+}
+
+// share is what a newcomer would get of a processor of the cluster.
+func (b *Broker) share(ctx context.Context, c *cluster) predict.Dist {
+	load, err := c.Driver.Load(ctx)
+	if err != nil {
+		c.mu.Lock()
+		load = c.load
+		c.mu.Unlock()
+	}
+	if err == nil {
+		if d := b.shareAhead(c, load); d.Known() {
+			return d
+		}
+	}
+	share := min(1, max(0.01, load.Share))
+	return predict.LogNormal(share, max(0.02, min(1, load.Sd/share)))
+}
+
+// Quote is what one cluster would make of a job.
+type Quote struct {
+	Cluster  string
+	Fits     bool
+	Wait     predict.Dist
+	Transfer predict.Dist
+	Run      predict.Dist // unknown if nothing is known of the program
+	Finish   predict.Dist
+	Chance   float64 // of meeting the deadline; -1 if there is none or nothing is known
+	Reason   string
+}
+
+// Quote says what each cluster would make of a job, best first.
+func (b *Broker) Quote(ctx context.Context, spec *jobfile.Job) ([]Quote, error) {
+	allowed, err := b.allowed(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	need, why := b.need(ctx, spec)
+	if !need.Known() {
+		if need, err = b.guess(ctx); err != nil {
+			return nil, err
+		}
+		why += fmt.Sprintf(". This is a guess from what programs need in general: half of them less than %s s", span(need.Median()))
+	}
+	inputs, err := b.locate(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	list := b.quotes(ctx, spec, allowed, need, b.bringTimes(ctx, inputs))
+	for i := range list {
+		list[i].Reason += "; " + why
+	}
+	return list, nil
+}
+
+// guess is what a program needs of which nothing is known: as much as others did,
+// give or take a lot. It is good enough for a quote, not for moving a job.
+func (b *Broker) guess(ctx context.Context) (predict.Dist, error) {
+	const usual, wide = 60, 2 // seconds; standard deviation of the logarithm
+	runs, err := b.opt.Store.Runs(ctx, store.Past{Limit: recent})
+	if err != nil {
+		return predict.Dist{}, err
+	}
+	sum, n := math.Log(usual), 1.0
+	for i := range runs {
+		if runs[i].Need > 0 {
+			sum, n = sum+math.Log(runs[i].Need), n+1
+		}
+	}
+	return predict.LogNormal(math.Exp(sum/n), wide), nil
+}
+
+func span(seconds float64) string { return strconv.FormatFloat(seconds, 'g', 2, 64) }
+
+func (b *Broker) quotes(ctx context.Context, spec *jobfile.Job, allowed []core.ClusterID, need predict.Dist, bring []time.Duration) []Quote {
+	var list []Quote
+	for _, c := range b.clusters {
+		q := Quote{Cluster: c.Name, Chance: -1, Transfer: predict.Point(leastBring.Seconds())}
+		if len(bring) > 0 && bring[c.id] > 0 {
+			q.Transfer = predict.LogNormal(bring[c.id].Seconds(), b.bringSpread(c))
+		}
+		size := procs(c.Hosts)
+		switch {
+		case len(allowed) > 0 && !slices.Contains(allowed, c.id):
+			q.Reason = "the job does not want to run there"
+		case c.outOfReach() != nil:
+			q.Reason = "out of reach: " + c.outOfReach().Error()
+		case size < spec.Min:
+			q.Reason = fmt.Sprintf("needs %d processors, there are %d", spec.Min, size)
+		default:
+			q.Fits = true
+			b.quote(ctx, &q, c, spec, need)
+		}
+		list = append(list, q)
+	}
+	slices.SortStableFunc(list, func(a, b Quote) int { return compareQuotes(&a, &b) })
+	return list
+}
+
+// quote fills in what can be said of a cluster where the job fits.
+func (b *Broker) quote(ctx context.Context, q *Quote, c *cluster, spec *jobfile.Job, need predict.Dist) {
+	share := b.share(ctx, c)
+	idle, ahead := b.ahead(ctx, c)
+	q.Wait = predict.Point(0)
+	q.Reason = fmt.Sprintf("%d of %d processors free, a newcomer gets %.0f %% of one, speed %.2f", idle, procs(c.Hosts), 100*share.Median(), b.speed(c))
+	if c.Managed {
+		var why string
+		ahead, why = b.queueWait(ctx, c, spec)
+		q.Reason += "; " + why
+	}
+	if c.Managed || idle < spec.Min {
+		q.Wait = ahead
+		if !ahead.Known() {
+			q.Reason += "; it would have to wait, and nobody knows for how long"
+			return
+		}
+	}
+	if !need.Known() {
+		return
+	}
+	q.Run = predict.Elsewhere(need, b.speed(c), max(1, spec.Min), share, predict.Point(0))
+	f := resched.Finish(q.Wait, q.Transfer, need, b.speed(c), max(1, spec.Min), share)
+	q.Finish = f
+	if spec.Deadline > 0 {
+		q.Chance = f.P(spec.Deadline.Seconds())
+	}
+}
+
+// ahead is how many processors of a cluster are free, and how long it takes
+// until the first of those who run there has ended; unknown if nobody says.
+func (b *Broker) ahead(ctx context.Context, c *cluster) (idle int, first predict.Dist) {
+	err := b.ask(ctx, func(t *turn) {
+		idle = b.eng.World().Cluster(c.id).Idle()
+		for _, j := range b.jobs {
+			v, at := j.lastVitals()
+			if j.rec.Cluster != c.Name || v == nil || j.rec.State != core.Running {
+				continue
+			}
+			d, ok := predict.FromQuantiles(v.Left)
+			if !ok {
+				continue
+			}
+			if d = d.Shift(-t.now.Sub(at).Seconds()); !first.Known() || d.Median() < first.Median() {
+				first = d
+			}
+		}
+	})
+	if err != nil {
+		return 0, predict.Dist{}
+	}
+	return idle, first
+}
+
+// compareQuotes puts the better first: by the chance of the deadline, then by
+// the expected end; what does not fit comes last.
+func compareQuotes(a, b *Quote) int {
+	key := func(q *Quote) [3]float64 {
+		k := [3]float64{1, -math.Round(q.Chance * 100), math.Inf(1)}
+		if q.Fits {
+			k[0] = 0
+		}
+		if q.Finish.Known() {
+			k[2] = q.Finish.Median()
+		}
+		return k
+	}
+	ka, kb := key(a), key(b)
+	return slices.Compare(ka[:], kb[:])
+}
+
+// quoted remembers what was expected of a job where it was placed, so that it
+// can be held against what happens.
+func (t *turn) quoted(j *job, quotes []Quote) {
+	for _, q := range quotes {
+		if q.Cluster != j.rec.Cluster || !q.Finish.Known() {
+			continue
+		}
+		program, _ := history.Program(j.spec.Argv)
+		j.quote = &history.Quote{At: t.now, Job: j.rec.ID, Cluster: q.Cluster, Kind: "quote", Program: program, Wait: q.Wait.Median(),
+			Move: q.Transfer.Median(), Run: q.Run.Median(), Finish: q.Finish.Quantiles(), Deadline: j.rec.Deadline, Chance: q.Chance, Reason: q.Reason}
+		t.batch.Quotes = append(t.batch.Quotes, *j.quote)
+	}
+}
+
+func logRatio(a, b float64) float64 { return math.Log(a / b) }

@@ -1,0 +1,161 @@
+package broker
+
+import (
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/predict"
+)
+
+// overheadSpread is how uncertain the cost of a move is, as a standard deviation
+// of the logarithm.
+const overheadSpread = 0.4
+
+// leastOverhead is what a move costs at least: to stop, to be placed, to start.
+const leastOverhead = 0.5
+
+// guessedOverhead is what a save and a restore cost together where nobody has
+// done either yet.
+const guessedOverhead = 3
+
+// overhead is the seconds a move to a cluster is expected to cost: as the agent
+// measured, or as earlier moves did.
+//
+// What either says of restoring holds the way of a checkpoint to where that was, and
+// this one has another way to go. So what that way would take now is taken off, and
+// what the way to this cluster will take is put on: nothing counts twice, and to go
+// on where somebody went before costs what it cost then. Where nothing is known of
+// the way to the cluster, what was measured is taken as it is.
+func (b *Broker) overhead(rows []history.Transfer, j *job, v *wire.Vitals, to *cluster) predict.Dist {
+	if v.Method == "restart" {
+		return predict.LogNormal(leastOverhead, overheadSpread)
+	}
+	save := history.Transfer{What: history.Save, Job: j.rec.ID, Method: v.Method, From: j.rec.Cluster}
+	save.Program, _ = history.Program(j.spec.Argv)
+	restore := history.Transfer{What: history.Restore, Method: v.Method, Program: save.Program, To: to.Name}
+	part := sentPart(rows, &save)
+	size := part * checkpointSize(rows, &save, v.Memory)
+	carry, known := b.carryTime(size, to.Name)
+	var cost predict.Dist
+	if v.SaveCost > 0 {
+		measured := v.SaveCost
+		if known {
+			here, _ := b.carryTime(size, j.rec.Cluster)
+			measured -= min(here, restoring(rows, &save, v.SaveCost))
+		}
+		cost = predict.LogNormal(leastOverhead+measured, overheadSpread)
+	} else {
+		fetched := toSend(rows, restore, v.Memory)
+		if known {
+			rows, fetched = b.carriedOff(rows, part), 0
+		}
+		cost = predict.Sum(pastCost(rows, save, toSend(rows, save, v.Memory)), pastCost(rows, restore, fetched)).Shift(leastOverhead)
+	}
+	if carry > 0 {
+		cost = predict.Sum(cost, predict.LogNormal(carry, b.bringSpread(to)))
+	}
+	return cost
+}
+
+// pastCost is what a save or a restore costs, as earlier ones did.
+func pastCost(rows []history.Transfer, like history.Transfer, bytes int64) predict.Dist {
+	q, _, _ := history.Cost(rows, like, bytes)
+	if d, ok := predict.FromQuantiles(q); ok {
+		return d
+	}
+	return predict.LogNormal(guessedOverhead/2, 2*overheadSpread)
+}
+
+// restoring is what an agent counts for it of what it says that saving, moving and
+// restoring costs; 0 if that cannot be told.
+func restoring(rows []history.Transfer, save *history.Transfer, cost float64) float64 {
+	for i := range rows {
+		if r := &rows[i]; r.What == history.Save && r.Job == save.Job {
+			return max(0, cost-r.Seconds)
+		}
+	}
+	return 0
+}
+
+// carriedOff are transfers without what the way from the depot takes of restoring,
+// as the ways are now. Something is left: it may have been faster then.
+func (b *Broker) carriedOff(rows []history.Transfer, part float64) []history.Transfer {
+	const left = 0.1
+	rows = slices.Clone(rows)
+	for i := range rows {
+		if r := &rows[i]; r.What == history.Restore {
+			carry, _ := b.carryTime(part*float64(r.Bytes), r.To)
+			r.Seconds = max(r.Seconds-carry, left*r.Seconds)
+		}
+	}
+	return rows
+}
+
+// carryTime is the seconds that so many bytes take from the depot to a cluster, as
+// the way will be: none to where the depot is. False if nothing is known of the way.
+func (b *Broker) carryTime(bytes float64, to string) (float64, bool) {
+	if c := b.clusterNamed(to); c != nil && c.Site == "" {
+		return 0, true
+	}
+	way, ok := b.wayBetween("", to)
+	if !ok {
+		return 0, false
+	}
+	return way.Ms/1e3 + bytes/min(way.Mbps.Median()*1e6/8, nearRate), true
+}
+
+// checkpointSize is how many bytes a checkpoint has: as many as the last one of the
+// job; else of its program; else as its memory.
+func checkpointSize(rows []history.Transfer, like *history.Transfer, memory int64) float64 {
+	size, own := memory, false
+	for i := len(rows) - 1; i >= 0; i-- { // the newest, which is the first, counts
+		r := &rows[i]
+		if r.What == history.Save && r.Method == like.Method && r.Program == like.Program && (!own || r.Job == like.Job) {
+			size, own = r.Bytes, r.Job == like.Job
+		}
+	}
+	return float64(size)
+}
+
+// sentPart is which part of a checkpoint's bytes is sent to somebody who has none of
+// them, compressed as they are. That is the most that was sent of any that was saved:
+// of the first the depot had nothing either.
+func sentPart(rows []history.Transfer, like *history.Transfer) float64 {
+	own, others := 0.0, 0.0
+	for i := range rows {
+		r := &rows[i]
+		if r.What != history.Save || r.Method != like.Method || r.Bytes <= 0 {
+			continue
+		}
+		part := min(1, float64(r.Sent)/float64(r.Bytes))
+		if others = max(others, part); r.Program == like.Program {
+			own = max(own, part)
+		}
+	}
+	switch {
+	case own > 0:
+		return own
+	case others > 0:
+		return others
+	}
+	return 1
+}
+
+// toSend is how many bytes of a program the depot will not have yet: as many as
+// last time; else such a part of its memory as it was of another program's.
+func toSend(rows []history.Transfer, like history.Transfer, memory int64) int64 {
+	part := 1.0
+	for i := len(rows) - 1; i >= 0; i-- { // the newest, which is the first, counts
+		r := &rows[i]
+		if r.What == like.What && r.Method == like.Method && r.Program != like.Program && r.Bytes > 0 {
+			part = min(1, float64(r.Sent)/float64(r.Bytes))
+		}
+	}
+	for i := range rows {
+		if r := &rows[i]; r.What == like.What && r.Method == like.Method && r.Program == like.Program {
+			return r.Sent
+		}
+	}
+	return int64(part * float64(memory))
+}

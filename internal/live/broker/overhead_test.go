@@ -1,0 +1,84 @@
+package broker
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/observe/weather"
+	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+func TestAMoveCostsWhatTheWayOfItsCheckpointTakes(t *testing.T) {
+	const mb = 1_000_000
+	save := history.Transfer{What: history.Save, Job: 7, Program: "burn", Method: "sandbox", From: "near", Bytes: 400 * mb, Sent: 100 * mb, Seconds: 2}
+	saves := []history.Transfer{{What: history.Save, Job: 7, Program: "burn", Method: "sandbox", From: "near", Bytes: 400 * mb, Sent: mb, Seconds: 2}, save}
+	moved := append([]history.Transfer{{What: history.Restore, Program: "burn", Method: "sandbox", To: "leeds", Bytes: 400 * mb, Seconds: 11}}, saves...)
+	longer := append([]history.Transfer{{What: history.Restore, Program: "burn", Method: "sandbox", To: "leeds-long", Bytes: 400 * mb, Seconds: 40}}, moved...)
+	for _, c := range []struct {
+		name     string
+		mbps     float64 // from the broker to leeds; 0: not known
+		from     string
+		cost     float64 // as the agent measured
+		rows     []history.Transfer
+		to, also string
+		want     [2]float64 // seconds to move to these two
+	}{
+		{"nothing is known of the way", 0, "near", 3, saves, "leeds", "near", [2]float64{3.5, 3.5}},
+		{"100 MB at 10 MB/s", 80, "near", 3, saves, "leeds", "near", [2]float64{13.5, 3.5}},
+		{"at 1 MB/s", 8, "near", 3, saves, "leeds", "near", [2]float64{103.5, 3.5}},
+		{"what was measured has gone that way", 80, "leeds", 14, saves, "leeds-long", "near", [2]float64{14.5, 4.5}},
+		{"no more than restoring", 80, "leeds", 6, saves, "leeds-long", "near", [2]float64{12.5, 2.5}},
+		{"it was restored there before", 80, "near", 0, moved, "leeds", "near", [2]float64{13.5, 3.5}},
+		{"nothing is known of the way: where it was restored it is as it was there", 0, "near", 0, longer, "leeds", "leeds-long", [2]float64{13.5, 42.5}},
+		{"never saved: its memory", 80, "near", 0, nil, "leeds", "near", [2]float64{33.5, 3.5}},
+	} {
+		b, here := underTheSky(t, Weather{})
+		if c.mbps > 0 {
+			for i := range 20 {
+				b.weather.book.Add(weather.Key{What: measured.Mbps, From: here, To: "leeds1"}, b.now().Add(time.Duration(i-20)*time.Minute), c.mbps)
+			}
+		}
+		j := &job{rec: store.Job{ID: 7, Cluster: c.from}, spec: &jobfile.Job{Argv: []string{"burn"}}}
+		v := &wire.Vitals{Method: "sandbox", SaveCost: c.cost, Memory: 300 * mb}
+		for i, to := range []string{c.to, c.also} {
+			if got := b.overhead(c.rows, j, v, b.clusterNamed(to)).Median(); math.Abs(got-c.want[i]) > 0.2*c.want[i] {
+				t.Errorf("%s: to %s costs %.1f s, want %.1f", c.name, to, got, c.want[i])
+			}
+		}
+	}
+	b, _ := underTheSky(t, Weather{})
+	j := &job{rec: store.Job{ID: 7, Cluster: "near"}, spec: &jobfile.Job{Argv: []string{"burn"}}}
+	if got := b.overhead(saves, j, &wire.Vitals{Method: "restart"}, b.clusterNamed("leeds")).Median(); got != leastOverhead {
+		t.Errorf("to begin again costs %v s", got)
+	}
+}
+
+func TestHowLargeACheckpointIs(t *testing.T) {
+	save := func(job core.JobID, program string, bytes, sent int64) history.Transfer {
+		return history.Transfer{What: history.Save, Job: job, Method: "sandbox", Program: program, Bytes: bytes, Sent: sent, Seconds: 1}
+	}
+	like := &history.Transfer{Job: 7, Method: "sandbox", Program: "burn"}
+	for _, c := range []struct {
+		name string
+		rows []history.Transfer
+		want float64 // bytes, and the part of them that is sent
+		part float64
+	}{
+		{"nothing was ever saved", nil, 1000, 1},
+		{"another program", []history.Transfer{save(5, "pi", 500, 50), save(5, "pi", 500, 200)}, 1000, 0.4},
+		{"another job of the program", []history.Transfer{save(5, "burn", 600, 60), save(4, "burn", 500, 150), save(5, "pi", 500, 500)}, 600, 0.3},
+		{"this job", []history.Transfer{save(5, "burn", 600, 60), save(7, "burn", 700, 7), save(7, "burn", 650, 130)}, 700, 0.2},
+		{"sent twice", []history.Transfer{save(7, "burn", 700, 900)}, 700, 1},
+		{"another method", []history.Transfer{{What: history.Save, Job: 7, Method: "signal", Program: "burn", Bytes: 10, Sent: 1}}, 1000, 1},
+	} {
+		if size, part := checkpointSize(c.rows, like, 1000), sentPart(c.rows, like); size != c.want || part != c.part {
+			t.Errorf("%s: %v bytes, of which %v are sent; want %v, %v", c.name, size, part, c.want, c.part)
+		}
+	}
+}

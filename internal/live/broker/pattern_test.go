@@ -1,0 +1,167 @@
+package broker
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver/fake"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/format/netgraph"
+	"github.com/godwit-hpc/godwit/internal/live/store/memory"
+	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
+)
+
+func TestTrialsOnOurHostsAreToldToTheEngineInTheirOrder(t *testing.T) {
+	b := &Broker{clusters: []*cluster{
+		{Cluster: Cluster{Name: "batch", HostNames: []string{"n1", "n2", "n3"}, Managed: true}, id: 0},
+		{Cluster: Cluster{Name: "n", HostNames: []string{"n1", "n2", "n3"}}, id: 1},
+	}}
+	now := time.Date(2026, 11, 15, 20, 0, 0, 0, time.UTC)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	spec := &jobfile.Job{Pattern: &core.Pattern{Name: "x", Nodes: 2}, Trials: []netgraph.Trial{
+		{Hosts: []string{"n3", "n1"}, Seconds: 3, At: ago(time.Minute)}, {Hosts: []string{"n1", "elsewhere"}, Seconds: 1, At: now},
+		{Hosts: []string{"n2", "n3"}, Seconds: 2, At: ago(-time.Hour)}, // by a clock that is fast
+		{Hosts: []string{"n1", "n2"}, Seconds: 1, At: ago(netgraph.TrialsLast)}, {Hosts: []string{"n2", "n1"}, Seconds: 1}}}
+	until := core.Time(now.Add(netgraph.TrialsLast).UnixNano())
+	want := []core.Trial{{Cluster: 1, Hosts: []int{2, 0}, Seconds: 3, Until: until.Add(-time.Minute)}, {Cluster: 1, Hosts: []int{1, 2}, Seconds: 2, Until: until}}
+	if got := b.trials(spec, core.Time(now.UnixNano())); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestItIsSaidWhyAJobDoesNotRunWhereItWasTried(t *testing.T) {
+	now := time.Date(2026, 11, 15, 20, 0, 0, 0, time.UTC)
+	old := netgraph.Trial{Hosts: []string{"n1"}, Seconds: 1, At: now.Add(-2*time.Hour - 10*time.Minute)}
+	unknown := netgraph.Trial{Hosts: []string{"n1"}, Seconds: 1}
+	here, there := netgraph.Trial{Hosts: []string{"n2"}, Seconds: 2, At: now.Add(-time.Minute)}, netgraph.Trial{Hosts: []string{"m"}, Seconds: 1, At: now}
+	n, batch := Cluster{Name: "n", HostNames: []string{"n1", "n2"}}, Cluster{Name: "batch", Managed: true, HostNames: []string{"n1", "n2"}}
+	for _, c := range []struct {
+		cluster Cluster
+		trials  []netgraph.Trial
+		want    string
+	}{
+		{n, nil, ""},
+		{n, []netgraph.Trial{there, old, here}, "; where it was tried in n there was no room"},
+		{n, []netgraph.Trial{there}, "; it was tried on hosts that cannot be chosen in n"},
+		{batch, []netgraph.Trial{here}, "; it was tried on hosts that cannot be chosen in batch"},
+		{n, []netgraph.Trial{unknown, old}, "; its trial runs were made 2h10m ago and count for 15m: since then the network may have changed"},
+		{n, []netgraph.Trial{unknown}, "; its trial runs do not say when they were made, so they do not count"},
+	} {
+		got := untried(&jobfile.Job{Trials: c.trials}, &cluster{Cluster: c.cluster}, core.Time(now.UnixNano()))
+		if got != c.want {
+			t.Errorf("%+v: %q, want %q", c.trials, got, c.want)
+		}
+	}
+}
+
+// ofThree is a broker with a cluster of three hosts with two processors each, and one
+// with a manager.
+func ofThree(t *testing.T) *Broker {
+	t.Helper()
+	b, _ := measuring(t, "", Cluster{Name: "n", Site: "n", HostNames: names("n", 3)}, Cluster{Name: "batch", Site: "b", Managed: true, HostNames: names("b", 2)})
+	var spec world.Spec
+	for _, c := range b.clusters {
+		for i := range c.Hosts {
+			c.Hosts[i] = world.HostSpec{Procs: 2, Speed: 1}
+		}
+		spec.Clusters = append(spec.Clusters, world.ClusterSpec{Name: c.Name, Managed: c.Managed, Hosts: c.Hosts})
+	}
+	b.eng = engine.New(engine.DefaultConfig(), world.New(spec))
+	return b
+}
+
+func TestItIsSaidWhyHostsAreInTheirOrder(t *testing.T) {
+	path := &core.Pattern{Name: "path", Nodes: 3, Pairs: []core.Talk{{A: 0, B: 1, Weight: 1}, {A: 1, B: 2, Weight: 1}}}
+	all := func(b *Broker) {
+		b.have(measured.Mbps, "n0", "n2", 50)
+		b.have(measured.Mbps, "n0", "n1", 70)
+		b.have(measured.Mbps, "n1", "n2", 10)
+	}
+	three, two := core.ProcSet{{Lo: 0, Hi: 1}, {Lo: 2, Hi: 3}, {Lo: 4, Hi: 5}}, core.ProcSet{{Lo: 0, Hi: 3}}
+	for _, c := range []struct {
+		what        string
+		measure     func(b *Broker)
+		cluster     int
+		held        core.ProcSet
+		choice, why string
+	}{
+		{"a manager chooses", nil, 1, nil, "as its manager chooses them", "batch has a manager, who chooses the hosts, whatever the pattern"},
+		{"nothing is known", nil, 0, three, "as they come", "n: nothing is known of the network between them"},
+		{"too little is known", func(b *Broker) { b.have(measured.Mbps, "n0", "n2", 50) }, 0, three, "as they come",
+			"n: the pattern does not fit: it needs 3 connected hosts, the largest connected part has 2"},
+		{"they are not one for each", func(b *Broker) { b.have(measured.Mbps, "n0", "n2", 50) }, 0, two, "as they come",
+			"n: 1 processors on each of 3 hosts cannot be had there: those that it has lie on 2"},
+		{"all is known", all, 0, three, "n1 n0 n2",
+			"they suit the pattern path best: its slowest pair has 50 Mbit/s"},
+		{"one is busy", func(b *Broker) { all(b); b.have(measured.CPU, "n2", "", 0.6) }, 0, three, "n1 n0 n2", "they suit the pattern path best: its slowest pair has 50 Mbit/s; the busiest has 60 % of a processor free, which counts as much"},
+	} {
+		b := ofThree(t)
+		if c.measure != nil {
+			c.measure(b)
+		}
+		if net := b.networkOf(b.clusters[0]); net.Known() {
+			b.eng.Step(1, &core.Input{Kind: core.Weather, Cluster: 0, Net: net})
+		}
+		turn, a := &turn{b: b, now: b.now()}, &wire.Attempt{Held: c.held}
+		turn.order(&job{spec: &jobfile.Job{Pattern: path}}, b.clusters[c.cluster], a)
+		if len(turn.batch.Entries) != 1 || turn.batch.Entries[0].Choice != c.choice || turn.batch.Entries[0].Why != c.why {
+			t.Errorf("%s: %+v, want %q and %q", c.what, turn.batch.Entries, c.choice, c.why)
+		}
+		if got := strings.Join(a.Order, " "); (got != "") != (c.choice[0] == 'n') || got != "" && got != c.choice {
+			t.Errorf("%s: it is told %q", c.what, got)
+		}
+	}
+}
+
+func TestTheEngineIsToldOfNetworksThatDiffer(t *testing.T) {
+	free := func(mbps float64, of ...float64) *core.Network { return &core.Network{Mbps: []float64{mbps}, Free: of} }
+	for _, c := range []struct {
+		was, now *core.Network
+		want     bool
+	}{
+		{nil, free(0), true}, {free(0), free(0), false}, {free(100), free(95), false}, {free(100), free(80), true},
+		{free(100), free(0), true}, {free(100), free(100, 1, 0.9), false}, {free(100), free(100, 1, 0.8), true},
+		{free(100, 1, 0.5), free(100), true}, {free(100, 0.4, 0.5), free(100, 0.5, 0.5), false},
+	} {
+		if got := differ(c.now, c.was); got != c.want {
+			t.Errorf("%+v after %+v: %v", c.now, c.was, got)
+		}
+	}
+}
+
+// What the last broker knew of the network may be long ago: it is told again.
+func TestNetworksMatterAsLongAsAJobWithAPatternLives(t *testing.T) {
+	runs := fake.New(func(r *fake.Run) { <-r.Done() }, func(wire.Message) {})
+	t.Cleanup(runs.Close)
+	opt := Options{State: t.TempDir(), Socket: "none", User: "u", Store: memory.New(), Engine: engine.DefaultConfig(),
+		Clusters: []Cluster{{Name: "n", Driver: runs, HostNames: names("n", 2), Hosts: []world.HostSpec{{Procs: 1, Speed: 1}, {Procs: 1, Speed: 1}}}}}
+	spec := &jobfile.Job{Argv: []string{"prog"}, Min: 2, Max: 2, Nodes: 2, Pattern: &core.Pattern{Name: "path", Nodes: 2, Pairs: []core.Talk{{A: 0, B: 1, Weight: 1}}}}
+	for _, submit := range []bool{true, false} {
+		b, err := Open(t.Context(), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.patterns.Load() == submit {
+			t.Errorf("with %d jobs it is %v that networks matter", len(b.jobs), b.patterns.Load())
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- b.Run(ctx) }()
+		if submit {
+			if _, err := b.Submit(ctx, spec, ""); err != nil {
+				t.Error(err)
+			}
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,330 @@
+package broker_test
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/broker"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/live/store/memory"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
+)
+
+// puppet is a cluster whose agents do what the test says. It keeps the promises
+// of a driver: one run per attempt however often it is started, nothing after a
+// release.
+type puppet struct {
+	grid *grid
+	name string
+	kind string // of its driver
+	own  bool   // it has a queue of its own
+
+	mu       sync.Mutex
+	attempts map[driver.ID]*attempt
+	released map[driver.ID]bool
+	starts   int // calls of Start
+	load     driver.Load
+	fail     error // what Start returns
+}
+
+// attempt is an agent in the hands of the test.
+type attempt struct {
+	wire.Attempt
+	grid *grid
+
+	mu     sync.Mutex
+	conn   net.Conn
+	seq    uint64
+	sent   []wire.Message // numbered, not acknowledged
+	orders chan wire.Order
+	dead   bool
+	final  bool // its last word has been acknowledged: it leaves
+}
+
+func (p *puppet) Start(_ context.Context, a *wire.Attempt) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.starts++
+	id := driver.ID{Job: a.Job, Epoch: a.Epoch}
+	if p.fail != nil {
+		return p.fail
+	}
+	if p.released[id] || p.attempts[id] != nil {
+		return nil
+	}
+	at := &attempt{Attempt: *a, grid: p.grid, orders: make(chan wire.Order, 100)}
+	p.attempts[id] = at
+	p.grid.started <- at
+	return nil
+}
+
+func (p *puppet) Release(_ context.Context, id driver.ID) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.released[id] = true
+	if a := p.attempts[id]; a != nil {
+		a.die()
+		delete(p.attempts, id)
+	}
+	return nil
+}
+
+func (p *puppet) Find(context.Context) ([]driver.Found, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []driver.Found
+	for id := range p.attempts {
+		list = append(list, driver.Found{ID: id, Alive: true})
+	}
+	return list, nil
+}
+
+func (p *puppet) Load(context.Context) (driver.Load, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.load, nil
+}
+
+func (p *puppet) running() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.attempts)
+}
+
+// connect has the agent connect and say again what was not acknowledged.
+func (a *attempt) connect() {
+	mine, theirs := net.Pipe()
+	b := a.grid.broker()
+	a.grid.serving.Go(func() {
+		_ = b.ServeAgent(context.Background(), &wire.Conn{Conn: theirs, R: bufio.NewReader(theirs)})
+	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.conn = mine
+	a.grid.serving.Go(func() { a.listen(mine) })
+	a.write(wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Mark: a.Mark})
+	for _, m := range a.sent {
+		a.write(m)
+	}
+}
+
+func (a *attempt) listen(conn net.Conn) {
+	in := bufio.NewReader(conn)
+	for {
+		var o wire.Order
+		if wire.ReadFrame(in, &o) != nil {
+			return
+		}
+		if o.Kind != wire.Ack {
+			a.orders <- o
+			continue
+		}
+		a.mu.Lock()
+		for len(a.sent) > 0 && a.sent[0].Seq <= o.Seq {
+			a.final = a.final || slices.Contains([]wire.Kind{wire.Ended, wire.Left, wire.Lost}, a.sent[0].Kind)
+			a.sent = a.sent[1:]
+		}
+		leaves := a.final && len(a.sent) == 0
+		a.mu.Unlock()
+		if leaves {
+			a.cut()
+		}
+	}
+}
+
+func (a *attempt) write(m wire.Message) {
+	if a.conn != nil {
+		_ = wire.WriteFrame(a.conn, &m) // the broker is gone: said again when it is back
+	}
+}
+
+// say sends a message that matters.
+func (a *attempt) say(m wire.Message) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.seq++
+	m.Seq = a.seq
+	a.sent = append(a.sent, m)
+	a.write(m)
+}
+
+// cut ends the connection.
+func (a *attempt) cut() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.conn != nil {
+		_ = a.conn.Close()
+		a.conn = nil
+	}
+}
+
+func (a *attempt) die() {
+	a.cut()
+	a.mu.Lock()
+	a.dead = true
+	a.mu.Unlock()
+}
+
+func (a *attempt) run() {
+	a.connect()
+	a.say(wire.Message{Kind: wire.Running, Method: "sandbox", Why: "the test says so"})
+}
+
+func (a *attempt) end(code int) {
+	a.say(wire.Message{Kind: wire.Ended, Code: code, State: &wire.Vitals{CPU: 1, Used: 1, Wall: 1, Chance: -1}})
+}
+
+// order waits for an order of a kind.
+func (a *attempt) order(t *testing.T, kind wire.Kind) wire.Order {
+	t.Helper()
+	for {
+		select {
+		case o := <-a.orders:
+			if o.Kind == kind {
+				return o
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("job %d epoch %d gets no order %s", a.Job, a.Epoch, kind)
+		}
+	}
+}
+
+// grid is two clusters of puppets, a store, and a broker that can be killed.
+type grid struct {
+	t       *testing.T
+	a, b    *puppet
+	store   store.Store
+	depot   *depot.Store // nil: jobs have no work folders
+	started chan *attempt
+	serving sync.WaitGroup
+
+	mu   sync.Mutex
+	br   *broker.Broker
+	stop func() error
+}
+
+func newGrid(t *testing.T) *grid { return newGridWith(t, nil) }
+
+func newGridWith(t *testing.T, d *depot.Store) *grid {
+	g := &grid{t: t, store: memory.New(), depot: d, started: make(chan *attempt, 1000)}
+	g.a, g.b = g.puppet("a"), g.puppet("b")
+	t.Cleanup(func() {
+		g.kill()
+		g.a.closeAll()
+		g.b.closeAll()
+		g.serving.Wait()
+	})
+	g.up()
+	return g
+}
+
+func (g *grid) puppet(name string) *puppet {
+	return &puppet{grid: g, name: name, kind: "puppet", attempts: map[driver.ID]*attempt{}, released: map[driver.ID]bool{}, load: driver.Load{Share: 1, Sd: 0.01}}
+}
+
+func (p *puppet) closeAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, a := range p.attempts {
+		a.die()
+	}
+}
+
+func (g *grid) options() broker.Options {
+	cfg := engine.DefaultConfig()
+	cfg.ScanEvery = time.Second
+	return broker.Options{State: g.t.TempDir(), Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
+		Clusters: []broker.Cluster{
+			{Name: "a", Kind: g.a.kind, Managed: g.a.own, Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}},
+			{Name: "b", Kind: g.b.kind, Driver: g.b, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}
+}
+
+// up starts a broker on the store.
+func (g *grid) up() {
+	g.t.Helper()
+	b, err := broker.Open(context.Background(), g.options())
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- b.Run(ctx) }()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.br = b
+	g.stop = func() error { cancel(); return <-done }
+}
+
+func (g *grid) broker() *broker.Broker {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.br
+}
+
+// kill ends the broker: what it has not stored is gone.
+func (g *grid) kill() {
+	g.mu.Lock()
+	stop := g.stop
+	g.stop = nil
+	g.mu.Unlock()
+	if stop == nil {
+		return
+	}
+	if err := stop(); err != nil {
+		g.t.Errorf("the broker ended with %v", err)
+	}
+}
+
+func (g *grid) submit(spec jobfile.Job) core.JobID {
+	g.t.Helper()
+	ids, err := g.broker().Submit(g.t.Context(), complete(spec), "")
+	if err != nil || len(ids) != 1 {
+		g.t.Fatalf("submitted %v, %v", ids, err)
+	}
+	return ids[0]
+}
+
+func complete(spec jobfile.Job) *jobfile.Job {
+	if len(spec.Argv) == 0 {
+		spec.Argv = []string{"prog", "1"}
+	}
+	spec.Min, spec.Max = max(1, spec.Min), max(1, spec.Max)
+	return &spec
+}
+
+// next is the attempt that was started next.
+func (g *grid) next() *attempt {
+	g.t.Helper()
+	select {
+	case a := <-g.started:
+		return a
+	case <-time.After(time.Minute):
+		g.t.Fatal("nothing is started")
+		return nil
+	}
+}
+
+// until waits until a job is in a state.
+func (g *grid) until(id core.JobID, want core.State) *broker.View {
+	g.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		v := g.view(id)
+		if v.State == want {
+			return v
+		}
+		if time.Now().After(end) {
+			g.t.Fatalf("job %d is %s (%s), want %s", id, v.State, v.Reason, want)
+		}
+	}
+}

@@ -1,0 +1,480 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/predict"
+)
+
+// View is a job as it is now.
+type View struct {
+	store.Job
+	Vitals   *wire.Vitals // nil if it does not run, or has not said yet
+	VitalsAt core.Time
+	Over     bool // its life is over and its results are home
+}
+
+// watchEvery is how often a job that somebody looks at tells how it is, unless its
+// agent looks more often: then whenever there is something new.
+const watchEvery = time.Second
+
+func (b *Broker) watchEvery() time.Duration { return min(watchEvery, b.opt.Sample) }
+
+// Job is a job by its number or the beginning of its unique id. Of one that runs
+// it gives what its agent says now, if that comes soon.
+func (b *Broker) Job(ctx context.Context, ref string) (*View, error) {
+	j, v, err := b.find(ctx, ref)
+	if err != nil || j == nil {
+		return v, err
+	}
+	if v.State == core.Running && b.look(j) {
+		timeout, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+		defer cancel()
+		for {
+			next := j.nextChange()
+			if vit, at := j.lastVitals(); vit != nil && at >= v.VitalsAt && b.now().Sub(at) < watchEvery {
+				break
+			}
+			select {
+			case <-next:
+				continue
+			case <-timeout.Done():
+			}
+			break
+		}
+	}
+	return b.view(ctx, j)
+}
+
+// find gives the live job, if it is live, and its view.
+func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
+	var live *job
+	ref, err := b.byKey(ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n, err := strconv.ParseInt(ref, 10, 64); err == nil {
+		if err := b.ask(ctx, func(*turn) { live = b.jobs[core.JobID(n)] }); err != nil {
+			return nil, nil, err
+		}
+	}
+	switch {
+	case live == nil:
+	case live.spec == nil: // it is over; only what it left is being cleared away
+		live = nil
+	case !b.sees(ctx, &live.rec):
+		return nil, nil, noSuchJob(ref)
+	}
+	if live == nil {
+		rec, err := b.stored(ctx, ref)
+		if n, e := strconv.ParseInt(ref, 10, 64); e == nil && (errors.Is(err, store.ErrManyJobs) || err == nil && rec.ID != core.JobID(n)) {
+			err = store.ErrNoJob // a number is a number, not the beginning of a unique id
+		}
+		switch {
+		case errors.Is(err, store.ErrNoJob):
+			return nil, nil, noSuchJob(ref)
+		case errors.Is(err, store.ErrManyJobs):
+			return nil, nil, &badinput.Error{Field: "job", Value: ref, Want: "more of the unique id: several jobs begin like this"}
+		case err != nil:
+			return nil, nil, err
+		}
+		if err := b.ask(ctx, func(*turn) { live = b.jobs[rec.ID] }); err != nil {
+			return nil, nil, err
+		}
+		if live == nil || live.spec == nil {
+			return nil, &View{Job: *rec, Over: true}, nil
+		}
+	}
+	v, err := b.view(ctx, live)
+	return live, v, err
+}
+
+func (b *Broker) view(ctx context.Context, j *job) (*View, error) {
+	v := &View{}
+	err := b.ask(ctx, func(*turn) {
+		v.Job, v.Over = j.rec, j.over
+	})
+	v.Vitals, v.VitalsAt = j.lastVitals()
+	return v, err
+}
+
+// look has the agent of a job tell how it is for a while. It reports whether
+// there is an agent to ask.
+func (b *Broker) look(j *job) bool {
+	there := false
+	_ = b.ask(b.ctx, func(*turn) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.lookedAt = b.opt.Clock()
+		there = j.link != nil
+		if !j.watching {
+			j.watching = true
+			j.order(wire.Order{Kind: wire.Watch, Every: b.watchEvery()})
+			b.goBeside(func(ctx context.Context) { b.lookAway(ctx, j) })
+		}
+	})
+	return there
+}
+
+// lookAway stops the telling once nobody has looked for a while.
+func (b *Broker) lookAway(ctx context.Context, j *job) {
+	const patience = 5 * time.Second
+	for pause(ctx, patience) {
+		done := false
+		if b.ask(ctx, func(*turn) {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			if done = b.opt.Clock.Since(j.lookedAt) > patience; done {
+				j.watching = false
+				j.order(wire.Order{Kind: wire.Watch})
+			}
+		}) != nil || done {
+			return
+		}
+	}
+}
+
+// Jobs lists the jobs of who asks, newest first: those that live and the last
+// few, or all.
+func (b *Broker) Jobs(ctx context.Context, all bool) ([]View, error) {
+	u, err := b.user(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := u.Name
+	if b.opt.Users == nil {
+		name = ""
+	}
+	return b.list(ctx, all, name, b.owns)
+}
+
+var errTheirs = &badinput.Error{Field: "--all-users", Want: "root, who alone sees the jobs of others"}
+
+// JobsOfAll lists the jobs of all users, for who may see them.
+func (b *Broker) JobsOfAll(ctx context.Context, all bool) ([]View, error) {
+	if u, err := b.user(ctx); err != nil || u.ID != 0 {
+		return nil, cmp.Or(err, error(errTheirs))
+	}
+	return b.list(ctx, all, "", b.sees)
+}
+
+func (b *Broker) list(ctx context.Context, all bool, user string, shown func(context.Context, *store.Job) bool) ([]View, error) {
+	const few = 20
+	recs, err := b.opt.Store.Jobs(ctx, store.Filter{Limit: few, User: user})
+	if err == nil && all {
+		recs, err = b.opt.Store.Jobs(ctx, store.Filter{User: user})
+	}
+	if err != nil {
+		return nil, err
+	}
+	recs = slices.DeleteFunc(recs, func(r store.Job) bool { return !shown(ctx, &r) })
+	seen := map[core.JobID]bool{}
+	for i := range recs {
+		seen[recs[i].ID] = true
+	}
+	var list []View
+	err = b.ask(ctx, func(*turn) {
+		for _, j := range b.jobs {
+			if j.spec != nil && !seen[j.rec.ID] && !all && shown(ctx, &j.rec) {
+				recs = append(recs, j.rec)
+			}
+		}
+		for i := range recs {
+			v := View{Job: recs[i], Over: true}
+			if j := b.jobs[recs[i].ID]; j != nil && j.spec != nil {
+				v.Job, v.Over = j.rec, j.over
+				v.Vitals, v.VitalsAt = j.lastVitals()
+			}
+			list = append(list, v)
+		}
+	})
+	sortViews(list)
+	return list, err
+}
+
+// Follow calls see with the state of a job whenever it changes, and at least
+// every second, with what was decided since, until its life is over.
+func (b *Broker) Follow(ctx context.Context, ref string, see func(v *View, news []wire.Entry) error) error {
+	j, v, err := b.find(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if j == nil {
+		return see(v, nil)
+	}
+	told := 0
+	for {
+		next := j.nextChange()
+		if v, err = b.view(ctx, j); err != nil {
+			return err
+		}
+		if v.State == core.Running {
+			b.look(j)
+		}
+		news := j.newsSince(told)
+		told += len(news)
+		if err := see(v, news); err != nil || v.Over {
+			return err
+		}
+		timer := time.NewTimer(watchEvery)
+		select {
+		case <-next:
+		case <-timer.C:
+		case <-ctx.Done():
+		case <-b.ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if b.ctx.Err() != nil {
+			return ErrStopped
+		}
+	}
+}
+
+// Cancel ends a job and returns when nothing of it is left.
+func (b *Broker) Cancel(ctx context.Context, ref string) (*View, error) {
+	j, v, err := b.find(ctx, ref)
+	if err != nil || j == nil || v.State.Terminal() {
+		return v, err
+	}
+	err = b.ask(ctx, func(t *turn) {
+		switch {
+		case j.rec.State.Terminal():
+			return
+		case t.b.eng.World().Job(j.rec.ID) == nil: // it is held, or just being let in
+			t.passOn(j)
+			t.endHeld(j, 130, "the user asked for it")
+			t.wakeHeld()
+			return
+		}
+		t.step(&core.Input{Kind: core.Cancel, Job: j.rec.ID})
+	})
+	if err != nil {
+		return nil, err
+	}
+	for !j.line.idle() {
+		if !pause(ctx, 10*time.Millisecond) {
+			return nil, ctx.Err()
+		}
+	}
+	return b.view(ctx, j)
+}
+
+// Migrate moves a running job: to a cluster, or where it is expected to end
+// soonest. It returns when the job runs again, wherever that is.
+func (b *Broker) Migrate(ctx context.Context, ref, to string) (string, error) {
+	j, v, err := b.find(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	if j == nil || v.State != core.Running {
+		return "", fmt.Errorf("job %s is %s: only a job that runs can be moved", ref, v.State)
+	}
+	aim, err := b.destination(ctx, j, v, to)
+	if err != nil {
+		return "", err
+	}
+	from, epoch, began := v.Cluster, v.Epoch, b.now()
+	if err := b.ask(ctx, func(t *turn) {
+		t.step(&core.Input{Kind: core.StopJob, Job: j.rec.ID, Aim: aim})
+	}); err != nil {
+		return "", err
+	}
+	for {
+		next := j.nextChange()
+		if v, err = b.view(ctx, j); err != nil {
+			return "", err
+		}
+		switch {
+		case v.State.Terminal():
+			return fmt.Sprintf("%s ended before it could be moved: %s", j.shortName(), v.State), nil
+		case v.State == core.Running && v.Epoch == epoch:
+			return "", fmt.Errorf("%s stays in %s: %s", j.shortName(), from, v.Reason)
+		case v.State == core.Running:
+			return fmt.Sprintf("%s moved from %s to %s in %.1f s", j.shortName(), from, v.Cluster, b.now().Sub(began).Seconds()), nil
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-b.ctx.Done():
+			return "", ErrStopped
+		}
+	}
+}
+
+// destination is where to move a job.
+func (b *Broker) destination(ctx context.Context, j *job, v *View, to string) (core.Aim, error) {
+	if to != "" {
+		c := b.clusterNamed(to)
+		switch {
+		case c == nil:
+			return 0, &badinput.Error{Field: "--to", Value: to, Want: badinput.Unknown("cluster", to, b.names())}
+		case to == v.Cluster:
+			return 0, fmt.Errorf("%s runs in %s already", j.shortName(), to)
+		}
+		return core.AimAt(c.id), nil
+	}
+	ctx = j.as(ctx)
+	quotes := b.quotes(ctx, j.spec, nil, predict.Point(1), b.bringTimes(ctx, v.Inputs))
+	for _, q := range quotes {
+		if q.Fits && q.Cluster != v.Cluster {
+			return core.AimAt(b.clusterNamed(q.Cluster).id), nil
+		}
+	}
+	return 0, fmt.Errorf("there is no other cluster where %s could run", j.shortName())
+}
+
+// Checkpoint saves a running job now.
+func (b *Broker) Checkpoint(ctx context.Context, ref string) (*wire.Saved, error) {
+	j, v, err := b.find(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if j == nil || v.State != core.Running {
+		return nil, fmt.Errorf("job %s is %s: only a job that runs can be saved", ref, v.State)
+	}
+	answer := make(chan saveResult, 1)
+	if err := b.ask(ctx, func(*turn) {
+		j.mu.Lock()
+		j.saves = append(j.saves, answer)
+		j.mu.Unlock()
+		j.order(wire.Order{Kind: wire.Save})
+	}); err != nil {
+		return nil, err
+	}
+	for {
+		next := j.nextChange()
+		select {
+		case r := <-answer:
+			if r.err != "" {
+				return nil, fmt.Errorf("%s was not saved: %s", j.shortName(), r.err)
+			}
+			return r.saved, nil
+		case <-next:
+			if v, err := b.view(ctx, j); err != nil || v.State.Terminal() {
+				return nil, errors.Join(err, fmt.Errorf("%s ended before it was saved", j.shortName()))
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-b.ctx.Done():
+			return nil, ErrStopped
+		}
+	}
+}
+
+// Explain lists what was decided for a job, oldest first.
+func (b *Broker) Explain(ctx context.Context, ref string) (*View, []wire.Entry, error) {
+	_, v, err := b.find(ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := b.opt.Store.Explain(ctx, v.ID)
+	if e, ok := b.waitsInQueue(ctx, v); ok && err == nil {
+		list = append(list, e)
+	}
+	return v, list, err
+}
+
+// waitsInQueue says, in the words of the cluster's manager, why a job that was
+// handed to it does not run.
+func (b *Broker) waitsInQueue(ctx context.Context, v *View) (wire.Entry, bool) {
+	c := b.clusterNamed(v.Cluster)
+	if c == nil || v.State != core.Queued {
+		return wire.Entry{}, false
+	}
+	x, ok := c.Driver.(driver.Explainer)
+	if !ok {
+		return wire.Entry{}, false
+	}
+	why, err := x.Why(ctx, driver.ID{Job: v.ID, Epoch: v.Epoch})
+	return wire.Entry{At: b.now(), Kind: "wait", Choice: "waits in the queue of " + c.Name, Why: why}, err == nil && why != ""
+}
+
+// Logs copies what a job wrote from an offset on, and with follow until its life
+// is over. Where the program went back to a checkpoint nothing is repeated.
+func (b *Broker) Logs(ctx context.Context, ref string, stream int, offset int64, follow bool, to func([]byte) error) error {
+	j, v, err := b.find(ctx, ref)
+	if err != nil {
+		return err
+	}
+	log := b.log(v.ID, stream)
+	buf := make([]byte, 64<<10)
+	for {
+		var next <-chan struct{}
+		over := true
+		if j != nil {
+			next = j.nextChange()
+			if v, err = b.view(ctx, j); err != nil {
+				return err
+			}
+			over = v.State.Terminal()
+		}
+		for {
+			n, from, err := log.ReadAt(buf, offset)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if err := to(buf[:n]); err != nil {
+				return err
+			}
+			offset = from + int64(n)
+		}
+		if !follow || over {
+			return nil
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-b.ctx.Done():
+			return ErrStopped
+		}
+	}
+}
+
+// Live is how many jobs are not over. It does not wait for room on a disk that
+// is full: who asks wants to know whether the broker can do anything.
+func (b *Broker) Live(ctx context.Context) (int, error) {
+	for {
+		n := new(int)
+		try, cancel := context.WithTimeout(ctx, 2*untilRoom)
+		err := b.ask(try, func(*turn) {
+			for _, j := range b.jobs {
+				if !j.over || !j.line.idle() {
+					*n++
+				}
+			}
+		})
+		cancel()
+		switch stuck := b.Stuck(); {
+		case err == nil:
+			return *n, nil
+		case !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
+			return 0, err
+		case stuck != nil:
+			return 0, stuck
+		}
+	}
+}
+
+func sortViews(list []View) {
+	slices.SortFunc(list, func(a, b View) int { return int(b.ID - a.ID) })
+}

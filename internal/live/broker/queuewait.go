@@ -1,0 +1,98 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/sched/predict"
+)
+
+// How far a manager's forecast of the beginning is to be trusted: it knows its
+// queue, not when those who run will really end.
+const (
+	forecastSpread = 0.7 // standard deviation of the logarithm
+	promptly       = 1   // seconds that a start takes even where nobody waits
+)
+
+// enoughWaits is how many waits must be known before they say anything.
+const enoughWaits = 5
+
+// recentWaits is how many runs of a cluster are looked at for that: enough for
+// several classes of jobs.
+const recentWaits = 4 * recent
+
+// expected is for how many seconds a job asks a cluster's queue for processors; 0
+// if it does not say.
+func expected(spec *jobfile.Job) float64 {
+	return cmp.Or(spec.Estimate, spec.Time).Seconds()
+}
+
+// queueWait is how long a job would wait in the cluster's own queue, and how
+// that is known: the manager's own forecast, else what others of ours waited.
+func (b *Broker) queueWait(ctx context.Context, c *cluster, spec *jobfile.Job) (predict.Dist, string) {
+	if e, ok := c.Driver.(driver.Estimator); ok {
+		w, err := e.Wait(ctx, driver.Need{Procs: max(1, spec.Min), Nodes: spec.Nodes, Memory: spec.Memory, Time: spec.Time})
+		if err == nil && w.Known {
+			return predict.LogNormal(max(promptly, w.Seconds), forecastSpread), w.Why
+		}
+	}
+	rows, err := b.opt.Store.Runs(ctx, store.Past{Cluster: c.Name, Limit: recentWaits})
+	if err != nil {
+		return predict.Dist{}, "nothing is known of its queue"
+	}
+	all := history.ClassedWaitsOf(rows)
+	class := history.WaitClassOf(b.now(), expected(spec), spec.Min)
+	waits, like := all.Like(class)
+	if waits.Count() < enoughWaits {
+		return predict.Dist{}, "nothing is known of its queue yet"
+	}
+	if like != "" {
+		like = " " + like
+	}
+	why := fmt.Sprintf("the last %d jobs%s waited %.0f s on average", waits.Count(), like, waits.Mean())
+	if bound, ok := all.Bound(class, 0.9, 0.95); ok {
+		why += fmt.Sprintf(", nine of ten at most %.0f s", bound)
+	}
+	d, ok := predict.FromQuantiles(waits.Quantiles())
+	if !ok {
+		return predict.Point(max(promptly, waits.Mean())), why
+	}
+	return d, why
+}
+
+// queues are, for clusters with a queue of their own, the classes of jobs by which
+// waits in it are told apart, whoever's they were and whatever they ran.
+func (b *Broker) queues(runs []history.Run) []PastOf {
+	byClass := map[string]map[history.WaitClass]*PastOf{}
+	for i := range runs {
+		r := &runs[i]
+		if c := b.clusterNamed(r.Cluster); c == nil || !c.Managed || r.Started == 0 {
+			continue
+		}
+		of := byClass[r.Cluster]
+		if of == nil {
+			of = map[history.WaitClass]*PastOf{}
+			byClass[r.Cluster] = of
+		}
+		class := history.WaitClassOf(r.Requested, r.Length, r.Procs)
+		class.Quarter = 0
+		if of[class] == nil {
+			of[class] = &PastOf{Program: "(queue: jobs " + class.String() + ")", Cluster: r.Cluster}
+		}
+		of[class].Runs = append(of[class].Runs, history.Run{Cluster: r.Cluster, Outcome: r.Outcome, Requested: r.Requested, Started: r.Started, Ended: r.Ended, Deadline: r.Deadline})
+	}
+	var list []PastOf
+	for _, of := range byClass { // order-free: the list is sorted
+		for _, p := range of {
+			if len(p.Runs) >= enoughWaits {
+				list = append(list, *p)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,175 @@
+package broker
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// note brings the record of a job up to date with an event.
+func (t *turn) note(ev *core.Event) {
+	j := t.b.jobs[ev.Job]
+	if j == nil {
+		return // of a cluster
+	}
+	switch ev.Kind {
+	case core.PartPlanned:
+		t.planned(j, ev)
+	case core.JobBecame:
+		t.became(j, ev)
+	case core.JobEnqueued:
+		j.rec.Reason = ev.Why.String()
+		if j.waits != j.rec.Reason { // the same every half minute tells nobody anything
+			j.waits = j.rec.Reason
+			t.explain(j, "wait", "waits to be placed", j.rec.Reason, nil)
+		}
+		t.touch(j)
+	case core.JobJudged:
+		t.judged(j, ev)
+	}
+}
+
+func (t *turn) planned(j *job, ev *core.Event) {
+	c := t.b.clusters[ev.Cluster]
+	j.rec.Epoch, j.rec.Cluster, j.rec.Hosts, j.rec.Procs = ev.Epoch, c.Name, c.HostNames, ev.Procs.String()
+	j.rec.Seq, j.rec.Mark, j.rec.Method = 0, newMark(), ""
+	j.places = append(j.places, whereabouts{ev.Epoch, ev.Cluster})
+	j.waits, j.danger, j.judged, j.requested, j.startedAt = "", false, core.NoReason, t.now, 0
+	t.touch(j)
+	t.explain(j, "place", "cluster "+c.Name, ev.Why.String(), map[string]any{
+		"processors": ev.N, "attempt": int(ev.Epoch), "speed": t.b.eng.World().Cluster(ev.Cluster).Speed(), "share": t.b.eng.World().Cluster(ev.Cluster).Share()})
+	t.script(j, c)
+}
+
+// newMark is a name for the processes of an attempt that nobody guesses.
+func newMark() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+func (t *turn) became(j *job, ev *core.Event) {
+	from := j.rec.State
+	if from == core.Staging && j.stopStaging != nil {
+		t.after(j.stopStaging)
+		j.requested = t.now // what came before was no waiting for the cluster
+	}
+	j.rec.State, j.rec.Reason = ev.To, ev.Why.String()
+	t.touch(j)
+	switch ev.To {
+	case core.Running:
+		if from == core.Stopping {
+			t.explain(j, "stay", "runs on in "+j.rec.Cluster, ev.Why.String(), nil)
+			return
+		}
+		j.startedAt = t.now
+		if j.rec.Started == 0 {
+			j.rec.Started = t.now
+			t.begun(j)
+		}
+		if w := t.b.eng.World().Job(ev.Job); w != nil {
+			j.rec.Migrations = w.Moves()
+		}
+	case core.Stopping:
+		choice := "stop and place again"
+		j.aimed = string(history.Stopped)
+		if c, ok := ev.Aim.Cluster(); ok {
+			choice = fmt.Sprintf("move from %s to %s", j.rec.Cluster, t.b.clusters[c].Name)
+			if j.danger {
+				j.aimed = string(history.Moved)
+			}
+		}
+		t.explain(j, "move", choice, ev.Why.String(), nil)
+	case core.Stopped:
+		if ev.N > 0 {
+			t.ran(j, history.Lost)
+			t.explain(j, "lost", "start again", ev.Why.String(), map[string]any{"attempt": int(ev.Epoch)})
+		} else {
+			t.ran(j, history.Outcome(max(j.aimed, string(history.Stopped))))
+		}
+	case core.Done, core.Failed, core.Cancelled:
+		t.ended(j, ev)
+	}
+}
+
+// ended notes the end of a job's life.
+func (t *turn) ended(j *job, ev *core.Event) {
+	j.rec.Ended, j.rec.Code = t.now, ev.N
+	if ev.N == 0 && ev.To != core.Done {
+		j.rec.Code = 1 // it has none of its own: it was never run, lost too often, or cancelled
+	}
+	switch {
+	case ev.To == core.Cancelled:
+		j.rec.Code = 130
+		t.ran(j, history.Cancelled)
+	case ev.Why.Code == core.ExitedZero:
+		t.ran(j, history.Finished)
+	case ev.Why.Code == core.ExitedNonZero:
+		t.ran(j, history.Failed)
+	}
+	t.explain(j, "end", ev.To.String(), ev.Why.String(), t.b.summary(j))
+	if q := j.quote; q != nil && q.Cluster == j.rec.Cluster && ev.To == core.Done {
+		q.Ended = t.now
+		t.batch.Quotes = append(t.batch.Quotes, *q)
+	}
+	for _, s := range j.saved {
+		t.forget(j, s.N)
+	}
+	j.saved = nil
+	if !j.rec.Brings() || j.rec.StagedOut {
+		t.finished(j)
+	} else {
+		t.after(func() { t.b.bringHome(j) })
+	}
+	t.next(j)
+}
+
+func (b *Broker) summary(j *job) map[string]any {
+	m := map[string]any{"wall_s": j.rec.Ended.Sub(j.rec.Submitted).Seconds(), "cpu_s": j.rec.CPU, "moves": j.rec.Migrations}
+	if j.rec.Deadline != 0 {
+		m["deadline_met"] = j.rec.State == core.Done && j.rec.Ended <= j.rec.Deadline
+		m["before_deadline_s"] = j.rec.Deadline.Sub(j.rec.Ended).Seconds()
+	}
+	return m
+}
+
+// ran writes into the history what an attempt was like.
+func (t *turn) ran(j *job, how history.Outcome) {
+	if j.rec.Epoch == 0 || j.requested == 0 {
+		return
+	}
+	program, args := history.Program(j.spec.Argv)
+	c := t.b.clusterNamed(j.rec.Cluster)
+	run := history.Run{Job: j.rec.ID, Epoch: j.rec.Epoch, Cluster: j.rec.Cluster, User: j.rec.User, Program: program, Args: args,
+		Procs: max(1, j.spec.Min), Method: j.rec.Method, Outcome: how, Requested: j.requested, Started: j.startedAt, Ended: t.now,
+		Deadline: j.rec.Deadline, Migrated: j.rec.Migrations > 0, Length: expected(j.spec), Speed: 1}
+	if c != nil {
+		run.Speed = t.b.eng.World().Cluster(c.id).Speed()
+	}
+	if v, _ := j.lastVitals(); v != nil {
+		run.CPU, run.Share, run.SandboxCost = v.CPU, v.Mean, v.SandboxCost
+		if how == history.Finished {
+			run.Need, run.Slowness, run.Bytes = v.Used, v.Slowness, float64(j.begunIO+v.Read+v.Written)
+		}
+		j.rec.CPU += v.CPU
+		j.rec.Wall += v.Wall
+		j.setVitals(nil, 0)
+	}
+	j.requested, j.aimed = 0, ""
+	t.batch.Runs = append(t.batch.Runs, run)
+	t.after(func() { t.b.past.add(t.b.pastKey(run.User, run.Program), run) })
+}
+
+func (t *turn) judged(j *job, ev *core.Event) {
+	choice := "stay in " + j.rec.Cluster
+	if c, ok := ev.Aim.Cluster(); ok {
+		choice = fmt.Sprintf("move to %s", t.b.clusters[c].Name)
+	} else if j.judged == ev.Why.Code {
+		return // the same again tells nobody anything
+	}
+	j.judged = ev.Why.Code
+	t.explain(j, "decide", choice, ev.Why.String(), j.question)
+}

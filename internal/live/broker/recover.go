@@ -1,0 +1,325 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
+)
+
+// shape is what must not change of a cluster while jobs run in it.
+type shape struct {
+	Name  string `json:"name"`
+	Procs int    `json:"procs"`
+}
+
+// load brings back what the broker knew.
+func (b *Broker) load(ctx context.Context) error {
+	l, err := b.opt.Store.Load(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.canRun(l.Jobs); err != nil {
+		return err
+	}
+	known, err := b.opt.Store.Setting(ctx, "clusters")
+	if err != nil {
+		return err
+	}
+	if err := b.loadReplicas(ctx); err != nil {
+		return err
+	}
+	if err := b.arrange(known, l); err != nil {
+		return err
+	}
+	w, err := b.restore(l)
+	if err != nil {
+		return err
+	}
+	b.began = b.opt.Clock()
+	b.base = max(core.Time(b.began.UnixNano()), w.Now())
+	b.eng = engine.New(b.opt.Engine, w)
+	b.pending = l.Outbox
+	runs, err := b.opt.Store.Runs(ctx, store.Past{Limit: recent})
+	if err != nil {
+		return err
+	}
+	for i := range runs {
+		b.past.count(&runs[i])
+	}
+	b.nextJob, b.nextSend, b.nextEvent = max(1, l.NextJob), max(1, l.NextSend), l.NextEvent()
+	for i := range l.Jobs {
+		rec := l.Jobs[i]
+		j := newJob(rec)
+		if j.saved, err = b.opt.Store.Checkpoints(ctx, rec.ID); err != nil {
+			return err
+		}
+		j.requested, j.startedAt = rec.Started, rec.Started
+		if c := b.clusterNamed(rec.Cluster); c != nil {
+			j.places = []whereabouts{{rec.Epoch, c.id}}
+		}
+		if err := b.loadQuote(ctx, j); err != nil {
+			return err
+		}
+		b.jobs[rec.ID] = j
+		if j.spec != nil && j.spec.Pattern != nil {
+			b.patterns.Store(true)
+		}
+	}
+	return b.keepShape(ctx, w, len(l.Snapshots) == 0 && len(l.Events) == 0)
+}
+
+// canRun refuses jobs that this broker would run as somebody else than their owner.
+func (b *Broker) canRun(jobs []store.Job) error {
+	for i := range jobs {
+		if j := &jobs[i]; b.opt.Users == nil && j.Owner != 0 {
+			return &badinput.Error{Field: "--shared", Want: fmt.Sprintf("given: job %d of %s is in this state folder, which is that of a broker of several users", j.ID, j.User)}
+		}
+	}
+	return nil
+}
+
+// loadQuote brings back what was expected of a job when it was submitted.
+func (b *Broker) loadQuote(ctx context.Context, j *job) error {
+	quotes, err := b.opt.Store.Quotes(ctx, store.Past{Job: j.rec.ID, Limit: 1})
+	if err == nil && len(quotes) > 0 {
+		j.quote = &quotes[0]
+	}
+	return err
+}
+
+// arrange puts the clusters in the order in which the stored events number
+// them; new ones come last. A cluster that is gone, or has another size, can be
+// accepted only while no job lives.
+func (b *Broker) arrange(known string, l *store.Loaded) error {
+	var was []shape
+	if known != "" {
+		if err := json.Unmarshal([]byte(known), &was); err != nil {
+			return fmt.Errorf("the list of clusters in the store: %w", err)
+		}
+	}
+	live := slices.ContainsFunc(l.Jobs, func(j store.Job) bool { return !j.State.Terminal() })
+	var order []*cluster
+	for _, s := range was {
+		c := b.clusterNamed(s.Name)
+		if c != nil && c.Elastic && live && len(c.Hosts) == 1 && procs(c.Hosts) != s.Procs {
+			// Hosts come and go there; what is in the store counts as many as there were.
+			b.opt.Log.Info("its size is taken over when no job lives", "cluster", c.Name, "processors", procs(c.Hosts), "were", s.Procs)
+			c.Hosts = []world.HostSpec{{Procs: s.Procs, Speed: c.Hosts[0].Speed, Memory: c.Hosts[0].Memory}}
+		}
+		if c != nil && procs(c.Hosts) == s.Procs {
+			order = append(order, c)
+			continue
+		}
+		if live {
+			what := "is gone"
+			if c != nil {
+				what = fmt.Sprintf("has %d processors now instead of %d", procs(c.Hosts), s.Procs)
+			}
+			return &badinput.Error{Field: "clusters", Value: s.Name,
+				Want: fmt.Sprintf("the cluster as it was as long as jobs live; it %s. Wait for the jobs or cancel them, then change it", what)}
+		}
+		l.Snapshots, l.First, l.Events = nil, l.NextEvent(), nil // nothing in them is about the clusters of today
+		order = nil
+		break
+	}
+	for _, c := range b.clusters {
+		if !slices.Contains(order, c) {
+			order = append(order, c)
+		}
+	}
+	for i, c := range order {
+		c.id = core.ClusterID(i)
+	}
+	b.clusters = order
+	return nil
+}
+
+func procs(hosts []world.HostSpec) int {
+	n := 0
+	for _, h := range hosts {
+		n += h.Procs
+	}
+	return n
+}
+
+// restore makes the world of the newest snapshot that can be read and the events
+// after it.
+func (b *Broker) restore(l *store.Loaded) (*world.World, error) {
+	spec := world.Spec{DefaultPlace: core.DeadlineFirst}
+	for _, c := range b.clusters {
+		spec.Clusters = append(spec.Clusters, world.ClusterSpec{Name: c.Name, Hosts: c.Hosts, Managed: c.Managed, Depth: c.Queue})
+	}
+	for _, s := range l.Snapshots {
+		events, whole := l.After(s.UpTo)
+		if !whole {
+			continue
+		}
+		w, err := world.Restore(spec, s.State)
+		if err != nil {
+			b.opt.Log.Warn("a snapshot cannot be used", "error", err)
+			continue
+		}
+		b.snapped = s.UpTo
+		return w, replay(w, events)
+	}
+	if l.First > 1 && len(l.Events) > 0 || l.First > 1 && len(l.Snapshots) > 0 {
+		return nil, fmt.Errorf("%w: no snapshot can be read and the events before number %d are gone", store.ErrDamaged, l.First)
+	}
+	w := world.New(spec)
+	return w, replay(w, l.Events)
+}
+
+func replay(w *world.World, events []core.Event) error {
+	for i := range events {
+		if err := w.Apply(&events[i]); err != nil {
+			return fmt.Errorf("%w: %w", store.ErrDamaged, err)
+		}
+	}
+	return nil
+}
+
+// keepShape remembers the clusters as they are numbered now, together with a
+// snapshot of the world if what was stored before is about others.
+func (b *Broker) keepShape(ctx context.Context, w *world.World, fresh bool) error {
+	var now []shape
+	for _, c := range b.clusters {
+		now = append(now, shape{c.Name, procs(c.Hosts)})
+	}
+	text, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	if fresh && b.nextEvent > 1 {
+		state, err := w.Snapshot()
+		if err != nil {
+			return err
+		}
+		if err := b.opt.Store.Snapshot(ctx, b.nextEvent-1, state); err != nil {
+			return err
+		}
+		b.snapped = b.nextEvent - 1
+	}
+	return b.opt.Store.Commit(ctx, &store.Batch{First: b.nextEvent, Settings: map[string]string{"clusters": string(text)}})
+}
+
+// snapshotAfter is how many events may have to be replayed.
+const snapshotAfter = 20_000
+
+func (b *Broker) maybeSnapshot(ctx context.Context) error {
+	if b.nextEvent-b.snapped < snapshotAfter {
+		return nil
+	}
+	state, err := b.eng.World().Snapshot()
+	if err != nil {
+		return err
+	}
+	switch err := b.opt.Store.Snapshot(ctx, b.nextEvent-1, state); {
+	case errors.Is(err, store.ErrFull): // later: it only saves time
+	case err != nil:
+		return err
+	default:
+		b.snapped = b.nextEvent - 1
+	}
+	return nil
+}
+
+// resume takes up the work where the last broker left it: the outbox is carried
+// out again, every live attempt is seen to, attempts that nobody knows are
+// ended, results are brought home.
+func (b *Broker) resume() {
+	for id, j := range b.jobs {
+		j.held = !j.rec.State.Terminal() && b.eng.World().Job(id) == nil // of an array, or submitted just before the end
+	}
+	b.tell(func(t *turn) { // before anybody can come home to those who wait
+		t.awaitAgain()
+		t.wakeHeld()
+		t.step(&core.Input{Kind: core.Tick})
+	})
+	for _, o := range b.pending {
+		j := b.jobs[o.Command.Job]
+		if j == nil { // over; only its folder is left
+			j = newJob(store.Job{ID: o.Command.Job, Epoch: o.Command.Epoch, State: core.Done})
+			j.over = true
+			b.jobs[o.Command.Job] = j
+		}
+		b.carryOut(j, o.ID, o.Command)
+	}
+	for id, j := range b.jobs {
+		w := b.eng.World().Job(id)
+		switch {
+		case j.over:
+		case j.rec.State.Terminal():
+			b.bringHome(j)
+		case w != nil && len(w.Parts()) > 0 && w.State() != core.Staging: // that is in the outbox
+			c := core.Command{Kind: core.Start, Job: id, Epoch: w.Epoch()}
+			j.line.add(b.beside, func() { b.start(j, c) })
+		}
+	}
+	for _, c := range b.clusters {
+		b.goBeside(func(ctx context.Context) { b.sweep(ctx, c) })
+	}
+}
+
+// sweep ends attempts that a cluster knows and we do not, as soon as it can be
+// asked.
+func (b *Broker) sweep(ctx context.Context, c *cluster) {
+	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+		found, err := c.Driver.Find(ctx)
+		b.endStale(ctx, c, found)
+		if err == nil {
+			return
+		}
+		b.opt.Log.Error("cannot ask what runs", "cluster", c.Name, "error", err)
+		if !pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+func (b *Broker) endStale(ctx context.Context, c *cluster, found []driver.Found) {
+	for _, f := range found {
+		stale := false
+		if b.ask(ctx, func(t *turn) {
+			j := b.jobs[f.Job]
+			stale = j == nil || j.rec.Epoch != f.Epoch
+		}) != nil {
+			return
+		}
+		if stale {
+			b.release(driver.ID{Job: f.Job, Epoch: f.Epoch}, c.id)
+		}
+	}
+}
+
+// wakeHeld lets those in that a crash, or others, kept from the engine: the first
+// of every array, as many as may run at once.
+func (t *turn) wakeHeld() {
+	running := map[core.JobID]int{}
+	var held []*job
+	for _, j := range t.b.jobs {
+		switch {
+		case j.awaits:
+		case j.held:
+			held = append(held, j)
+		case !j.rec.State.Terminal():
+			running[j.rec.Parent]++
+		}
+	}
+	slices.SortFunc(held, func(a, b *job) int { return int(a.rec.ID - b.rec.ID) })
+	for _, j := range held {
+		if p := j.rec.Parent; p == 0 || running[p] < j.spec.Array.AtOnce || j.spec.Array.AtOnce == 0 {
+			running[p]++
+			t.letIn(j)
+		}
+	}
+}

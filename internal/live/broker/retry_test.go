@@ -1,0 +1,84 @@
+package broker_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+func TestAProgramThatFailsIsStartedAgainIfItsUserWants(t *testing.T) {
+	g := newGrid(t)
+	id := g.submit(jobfile.Job{Retries: 2, RetryOn: []string{jobfile.RetryFailed}})
+	a := g.next()
+	a.run()
+	a.say(wire.Message{Kind: wire.Checkpoint, Saved: &wire.Saved{Method: "signal", Work: "w"}})
+	a.end(137)
+	b := g.next()
+	if len(b.Saved) != 1 {
+		t.Errorf("it is to continue from %+v", b.Saved)
+	}
+	b.run()
+	b.end(1)
+	c := g.next()
+	c.run()
+	c.end(3) // often enough
+	if v := g.until(id, core.Failed); v.Code != 3 {
+		t.Errorf("it is %+v", v.Job)
+	}
+	said := g.explained(id, "lost")
+	if len(said) < 2 || !strings.Contains(said[0].Why, "retry 1 of 2, from checkpoint 1") {
+		t.Errorf("explained by %+v", said)
+	}
+	if last := g.explained(id, "end"); len(last) == 0 || !strings.Contains(last[0].Why, "it was 2 times, as often as retry.max allows") {
+		t.Errorf("explained by %+v", last)
+	}
+}
+
+// Each case is a job's wishes and how its attempts are lost, one after the other,
+// until it gets no more.
+func TestOnlyLossesThatTheUserNamesAreMadeUpFor(t *testing.T) {
+	lost := func(cause string) wire.Message { return wire.Message{Kind: wire.Lost, Why: "gone", Cause: cause} }
+	left := func(cause string, saved *wire.Saved) wire.Message {
+		return wire.Message{Kind: wire.Left, Why: "told to go", Cause: cause, Saved: saved}
+	}
+	for name, c := range map[string]struct {
+		max    int
+		on     []string
+		lost   []wire.Message
+		reason string
+	}{
+		"nothing is named": {max: 2, lost: []wire.Message{lost(jobfile.NodeFail), lost(jobfile.Preempted), lost("")},
+			reason: "started again 2 times already"},
+		"none at all":                  {lost: []wire.Message{lost(jobfile.NodeFail)}, reason: "started again 0 times already; the last time: gone"},
+		"a host dies":                  {max: 5, on: []string{jobfile.NodeFail}, lost: []wire.Message{lost(jobfile.NodeFail), lost(jobfile.Preempted)}, reason: "not started again; the last time: gone"},
+		"it is preempted":              {max: 1, on: []string{jobfile.Preempted}, lost: []wire.Message{lost(jobfile.Preempted), lost(jobfile.Preempted)}, reason: "started again 1 times already"},
+		"both, and nobody knows which": {max: 2, on: []string{jobfile.NodeFail, jobfile.Preempted}, lost: []wire.Message{lost(""), lost(""), lost("")}, reason: "2 times"},
+		"its own failures as well":     {max: 2, on: []string{jobfile.RetryFailed}, lost: []wire.Message{lost(jobfile.NodeFail), {Kind: wire.Ended, Code: 3}, {Kind: wire.Ended, Code: 4}}, reason: "code 4"},
+		"not its own":                  {max: 2, on: []string{jobfile.NodeFail}, lost: []wire.Message{{Kind: wire.Ended, Code: 3}}, reason: "code 3"},
+		"told to go, unsaved":          {max: 1, lost: []wire.Message{left(jobfile.Preempted, nil), left(jobfile.Preempted, nil)}, reason: "started again 1 times"},
+		"told to go, saved": {max: 1, lost: []wire.Message{left(jobfile.Preempted, &wire.Saved{Method: "signal", Work: "w"}), left(jobfile.Preempted, &wire.Saved{Method: "signal", Work: "w"}),
+			{Kind: wire.Ended, Code: 9}}, reason: "code 9"},
+		"told to go, not wanted": {max: 1, on: []string{jobfile.NodeFail}, lost: []wire.Message{left(jobfile.Preempted, &wire.Saved{Method: "signal", Work: "w"})}, reason: "not started again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGrid(t)
+			id := g.submit(jobfile.Job{Retries: c.max, RetryOn: c.on})
+			for _, m := range c.lost {
+				a := g.next()
+				a.run()
+				a.say(m)
+			}
+			if v := g.until(id, core.Failed); !strings.Contains(v.Reason, c.reason) {
+				t.Errorf("it failed because: %s", v.Reason)
+			}
+			select {
+			case a := <-g.started:
+				t.Errorf("attempt %d is started all the same", a.Epoch)
+			default:
+			}
+		})
+	}
+}

@@ -1,0 +1,191 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/live/userfiles"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+)
+
+// How long is waited before results that could not be brought home are tried
+// again: a moment that doubles while there is hope, else much longer.
+const (
+	homeSoon   = time.Second
+	homeLater  = 30 * time.Second
+	homeAtLast = 10 * time.Minute
+)
+
+// homeward is a job whose results are on their way home, and how far they are.
+// The commands of its job, one after the other, and the loop have it in turn.
+type homeward struct {
+	j         *job
+	placed    *userfiles.Placed // nil: its files are not in their place
+	notHome   error             // why not
+	written   bool              // its output is in the files that its user named
+	unwritten error             // why not
+	left      bool              // what is to be left elsewhere was
+	notLeft   error             // or was not, because of this
+	told      bool              // all of this was told to those who wait
+	failed    int               // tries that failed for reasons that may pass
+	wait      time.Duration
+	said      string // what was last explained
+}
+
+// bringHome puts what a job changed in its work folder back where it came from,
+// and what is to be left elsewhere there.
+// It is repeated after a crash: putting a file there twice is putting it there
+// once.
+func (b *Broker) bringHome(j *job) {
+	h := &homeward{j: j, wait: homeSoon}
+	j.line.add(b.beside, func() { b.bringOnce(h) })
+}
+
+// bringLater brings results home after a while. Nothing that is to be done for
+// the job waits so long: releasing what it ran in may be what makes room.
+func (b *Broker) bringLater(h *homeward, wait time.Duration) {
+	b.goBeside(func(ctx context.Context) {
+		if pause(ctx, wait) {
+			h.j.line.add(b.beside, func() { b.bringOnce(h) })
+		}
+	})
+}
+
+// bringOnce is one try. As long as results are not home their tree stays in the depot.
+func (b *Broker) bringOnce(h *homeward) {
+	began, j := b.now(), h.j
+	b.putHome(h)
+	if !h.left {
+		h.notLeft, h.left = b.leaveAll(j.as(b.ctx), j), true
+	}
+	if b.ctx.Err() != nil {
+		return
+	}
+	expired := b.opt.KeepJobs > 0 && began.Sub(j.rec.Ended) >= b.opt.KeepJobs
+	if err := errors.Join(h.notHome, h.unwritten); err != nil && !expired && h.hopeful(err) {
+		b.tell(func(t *turn) { t.comesLater(h, oneLine(err)) })
+		return
+	}
+	b.handOn(j, map[inheritance]string{}, func(t *turn) {
+		if h.notHome == nil {
+			if j.rec.Result != "" {
+				t.moved(j, history.Transfer{What: history.StageOut, From: j.rec.Cluster, Bytes: h.placed.Bytes, Sent: h.placed.Bytes, Seconds: t.now.Sub(began).Seconds()})
+			}
+			if h.said != "" {
+				t.explain(j, "results", "brought home", "it was possible at last", nil)
+			}
+			if h.placed.Aside > 0 {
+				t.explain(j, "results", "brought home", fmt.Sprintf("%d files had been changed meanwhile: the job's lie beside them, named .godwit-%d", h.placed.Aside, j.rec.ID), nil)
+			}
+			j.notHome("")
+		}
+		if !h.told {
+			h.told = true
+			t.tellOthers(h)
+		}
+		if h.notHome != nil {
+			t.strand(h, expired)
+		}
+		j.rec.StagedOut = h.notHome == nil || expired
+		t.finished(j)
+		t.touch(j)
+	})
+}
+
+// putHome works in the folders of the job's user.
+func (b *Broker) putHome(h *homeward) {
+	j := h.j
+	home, err := b.hand(j.as(b.ctx))
+	if h.placed == nil {
+		placed, notHome := userfiles.Placed{}, err
+		switch {
+		case j.rec.Result == "":
+			notHome = nil
+		case err == nil:
+			placed, notHome = home.PutBack(b.ctx, &userfiles.Results{Dir: j.spec.Workdir, Before: j.rec.Work, After: j.rec.Result, Outputs: j.spec.Outputs,
+				Aside: fmt.Sprintf(".godwit-%d", j.rec.ID)})
+		}
+		if h.notHome = notHome; notHome == nil {
+			h.placed = &placed
+		}
+	}
+	if !h.written {
+		switch {
+		case err == nil:
+			h.unwritten = b.writeOutputs(home, j)
+		case j.rec.Named:
+			h.unwritten = err
+		}
+		h.written = h.unwritten == nil
+	}
+}
+
+// hopeful says whether what could not be done may be possible soon: room on a
+// disk is waited for, what else may pass is tried a few times.
+func (h *homeward) hopeful(err error) bool {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return true
+	case hopeless(err):
+		return false
+	}
+	h.failed++
+	return h.failed < tries
+}
+
+// comesLater has another try made soon.
+func (t *turn) comesLater(h *homeward, why string) {
+	if why != h.said {
+		h.said = why
+		t.explain(h.j, "results", "not brought home yet", why+"; it is tried again", nil)
+		h.j.notHome(why)
+		t.touch(h.j)
+	}
+	wait := h.wait
+	h.wait = min(2*h.wait, homeLater)
+	t.after(func() { t.b.bringLater(h, wait) })
+}
+
+// strand keeps results that cannot be brought home at present: the job is over, to
+// all who wait for it, but stays open, so that its results are kept, and tried
+// again, also by the next broker; until what jobs wrote is dropped.
+func (t *turn) strand(h *homeward, expired bool) {
+	why := oneLine(h.notHome) + "; they are not kept any longer"
+	if !expired {
+		why = fmt.Sprintf("%s; they are kept, and brought as soon as it is possible: it is tried again every %.0f minutes, and when the broker starts", oneLine(h.notHome), homeAtLast.Minutes())
+		t.after(func() { t.b.bringLater(h, homeAtLast) })
+	}
+	if why != h.said {
+		h.said = why
+		t.explain(h.j, "results", "not brought home", why, map[string]any{"tree": h.j.rec.Result})
+	}
+	h.j.notHome(why)
+}
+
+// tellOthers says what became of what a job wrote and of what it leaves elsewhere.
+func (t *turn) tellOthers(h *homeward) {
+	j := h.j
+	if h.unwritten != nil {
+		t.explain(j, "results", "output not written to its file", h.unwritten.Error(), nil)
+		j.rec.Reason = "its output could not be written to its file: " + h.unwritten.Error()
+	}
+	if h.notLeft != nil {
+		t.explain(j, "results", "not left where they belong", oneLine(h.notLeft), nil)
+		j.rec.Reason = "results could not be left where they belong: " + oneLine(h.notLeft)
+	}
+}
+
+// notHome adds to the reason of a job why its results are not home; "": they are.
+func (j *job) notHome(why string) {
+	const but = "its results could not be brought home"
+	was, _, _ := strings.Cut(j.rec.Reason, but)
+	was = strings.TrimSuffix(was, "; ")
+	if why != "" {
+		was = strings.TrimPrefix(was+"; "+but+": "+why, "; ")
+	}
+	j.rec.Reason = was
+}

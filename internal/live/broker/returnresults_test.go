@@ -1,0 +1,167 @@
+package broker_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/broker"
+	"github.com/godwit-hpc/godwit/internal/live/userfiles"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+)
+
+// hands are those of users whose processes are killed as long as killed is set.
+type hands struct {
+	depot  *depot.Store
+	killed *atomic.Bool
+}
+
+func (h hands) Depot(uint32) (*depot.Store, error) { return h.depot, nil }
+func (h hands) Depots() ([]uint32, error)          { return nil, nil }
+func (h hands) Hand(uint32) (broker.Hand, error) {
+	if h.killed.Load() {
+		return userfiles.Other{Command: []string{"/bin/sh", "-c", "kill -9 $$"}, As: func(*exec.Cmd) {}}, nil
+	}
+	return userfiles.Own{Depot: h.depot}, nil
+}
+
+// upFor starts a broker of several users that keeps what jobs wrote for so long.
+func (g *grid) upFor(u broker.Users, keep time.Duration) (*broker.Broker, func()) {
+	g.t.Helper()
+	o := g.options()
+	o.Users, o.KeepJobs = u, keep
+	b, err := broker.Open(g.t.Context(), o)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- b.Run(ctx) }()
+	return b, func() {
+		cancel()
+		if err := <-ended; err != nil {
+			g.t.Error(err)
+		}
+	}
+}
+
+// endFor says for an agent of a user that the program ran and left a result.
+func (g *grid) endFor(b *broker.Broker, u broker.User, result string) {
+	g.t.Helper()
+	a := g.next()
+	mine, theirs := net.Pipe()
+	g.serving.Go(func() {
+		_ = b.ServeAgent(broker.As(context.Background(), u), &wire.Conn{Conn: theirs, R: bufio.NewReader(theirs)})
+	})
+	g.t.Cleanup(func() { _ = mine.Close() })
+	g.serving.Go(func() {
+		in, o := bufio.NewReader(mine), wire.Order{}
+		for o.Seq < 2 && wire.ReadFrame(in, &o) == nil { // until all is acknowledged
+			continue
+		}
+		_ = mine.Close()
+	})
+	for _, m := range []wire.Message{
+		{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Mark: a.Mark},
+		{Seq: 1, Kind: wire.Running, Method: "restart"},
+		{Seq: 2, Kind: wire.Ended, Result: result},
+	} {
+		if err := wire.WriteFrame(mine, &m); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+}
+
+// stranded is a job of alice whose results cannot be brought home.
+type stranded struct {
+	*grid
+	hands
+	alice        broker.User
+	home, result string
+	ref          string
+}
+
+// strand submits it and says for its agent that it has ended.
+func strand(t *testing.T, keep time.Duration) (s *stranded, b *broker.Broker, stop func()) {
+	t.Helper()
+	d, err := depot.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	s = &stranded{grid: newGridWith(t, d), hands: hands{depot: d, killed: new(atomic.Bool)}, alice: broker.User{ID: 20001, Name: "alice"},
+		home: t.TempDir(), result: pushed(t, d, "in", "out")}
+	s.kill() // that is a broker of one user
+	s.killed.Store(true)
+	b, stop = s.upFor(s.hands, keep)
+	ids, err := b.Submit(broker.As(t.Context(), s.alice), complete(jobfile.Job{Workdir: s.home}), pushed(t, d, "in"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ref = fmt.Sprint(ids[0])
+	s.endFor(b, s.alice, s.result)
+	return s, b, stop
+}
+
+// over waits until nobody waits for the job any more.
+func (s *stranded) over(b *broker.Broker) *broker.View {
+	s.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		v, err := b.Job(broker.As(s.t.Context(), s.alice), s.ref)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if v.Over {
+			return v
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("it is not over: %+v", v)
+		}
+	}
+}
+
+// kept says whether the depot has to keep the results.
+func (s *stranded) kept() bool {
+	s.t.Helper()
+	roots, err := s.store.Roots(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return slices.Contains(roots, s.result)
+}
+
+func TestResultsAreKeptIfTheProcessThatBringsThemHomeIsKilled(t *testing.T) {
+	s, b, stop := strand(t, 0)
+	if v := s.over(b); v.StagedOut || !strings.Contains(v.Reason, "they are kept") || !s.kept() {
+		t.Errorf("its results are kept: %v; home: %v, %q", s.kept(), v.StagedOut, v.Reason)
+	}
+	stop()
+	s.killed.Store(false)
+	b, stop = s.upFor(s.hands, 0)
+	defer stop()
+	if v := s.over(b); !v.StagedOut || strings.Contains(v.Reason, "home") || s.kept() {
+		t.Errorf("its results are kept: %v; home: %v, %q", s.kept(), v.StagedOut, v.Reason)
+	}
+	if text, err := os.ReadFile(filepath.Join(s.home, "out")); err != nil || string(text) != "out" {
+		t.Errorf("at home: %q, %v", text, err)
+	}
+}
+
+func TestResultsThatCannotBeBroughtHomeAreNotKeptForEver(t *testing.T) {
+	s, b, stop := strand(t, time.Nanosecond)
+	defer stop()
+	if v := s.over(b); !v.StagedOut || !strings.Contains(v.Reason, "not kept any longer") || s.kept() {
+		t.Errorf("its results are kept: %v; given up: %v, %q", s.kept(), v.StagedOut, v.Reason)
+	}
+}

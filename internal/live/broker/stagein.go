@@ -1,0 +1,251 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// stageBeside has the inputs of a job brought to the cluster where it was placed,
+// until they are there or the job is not to run there any more.
+func (b *Broker) stageBeside(j *job, id uint64, c core.Command) {
+	ctx, cancel := context.WithCancel(j.as(b.ctx))
+	j.stopStaging = cancel
+	b.goBeside(func(context.Context) {
+		defer cancel()
+		b.stage(ctx, j, id, c)
+	})
+}
+
+// unstagedError is that the inputs could not be brought to a cluster; for ever says
+// that trying again is of no use.
+type unstagedError struct {
+	err     error
+	forever bool
+}
+
+func (e *unstagedError) Error() string { return e.err.Error() }
+func (e *unstagedError) Unwrap() error { return e.err }
+
+// stage brings the inputs and tells the engine.
+func (b *Broker) stage(ctx context.Context, j *job, id uint64, c core.Command) {
+	cl := b.clusters[c.Cluster]
+	var inputs []store.Input
+	err := b.ask(ctx, func(*turn) {
+		if j.rec.Epoch == c.Epoch && j.rec.State == core.Staging {
+			inputs = slices.Clone(j.rec.Inputs)
+		}
+	})
+	for i := range inputs {
+		if err == nil && !b.inPlace(&inputs[i], cl) {
+			err = b.bring(ctx, j, &wantedInput{Input: &inputs[i], doubtful: b.heal(ctx, &inputs[i], c.Epoch)}, cl)
+		}
+	}
+	if b.ctx.Err() != nil {
+		return // the outbox remembers
+	}
+	why, withdrawn := new(unstagedError), ctx.Err() != nil
+	b.tell(func(t *turn) {
+		t.sent(id)
+		t.settle(j)
+		switch {
+		case withdrawn || j.rec.Epoch != c.Epoch || j.rec.State != core.Staging: // nobody waits any more
+		case errors.As(err, &why):
+			t.explain(j, "stage", "cannot be brought to "+cl.Name, why.Error(), nil)
+			t.step(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Mandatory: why.forever})
+			if j.rec.State.Terminal() { // nobody can have it
+				j.rec.Reason += "; the last time: " + why.Error()
+			}
+		case err == nil:
+			j.rec.Inputs = inputs
+			t.keepReplicas()
+			t.touch(j)
+			t.step(&core.Input{Kind: core.Staged, Job: c.Job, Epoch: c.Epoch, Part: c.Part})
+		}
+	})
+}
+
+// wantedInput is an input that is to be brought.
+type wantedInput struct {
+	*store.Input
+	doubtful bool // what the depot holds of it may not be sound
+}
+
+// heal looks whether what the depot holds of an input is sound, if an attempt was
+// lost already: what is not has to be sent again.
+func (b *Broker) heal(ctx context.Context, in *store.Input, epoch core.Epoch) (doubtful bool) {
+	if epoch <= 1 || in.Tree == "" || b.replicasOf(ctx).onlyElsewhere(in.Tree) {
+		return false
+	}
+	chunks, err := b.depot(ctx)
+	if err == nil {
+		err = depot.Verify(ctx, chunks, depot.ID(in.Tree))
+	}
+	if err != nil {
+		b.opt.Log.Warn("an input is not sound in the depot", "input", in.From, "error", err)
+		return true
+	}
+	return false
+}
+
+// bring brings one input to a cluster: from another site directly, or into the
+// depot first, and then to where the agents of the cluster are, if that is
+// elsewhere.
+func (b *Broker) bring(ctx context.Context, j *job, in *wantedInput, to *cluster) error {
+	if done, err := b.directly(ctx, j, in, to); done || err != nil {
+		return err
+	}
+	if in.Site != jobfile.InDepot {
+		if err := b.toDepot(ctx, j, in); err != nil {
+			return err
+		}
+	}
+	x := replica{Site: jobfile.InDepot, Path: in.Path, Size: in.Size, ModTime: in.ModTime, Tree: in.Tree, Used: b.now()}
+	if home := b.clusterNamed(in.Site); home != nil {
+		x.Site = home.Site
+	}
+	if files := b.stager(ctx, to); files != nil && to.Site != "" {
+		kept, err := b.toCluster(ctx, j, in, to, files)
+		if err != nil {
+			return err
+		}
+		if kept {
+			x.At = []string{to.Name}
+		}
+	}
+	b.replicasOf(ctx).note(x)
+	return nil
+}
+
+// worthSaying is the size from which on it is told that a transfer begins.
+const worthSaying = 16 << 20
+
+// toDepot sees to it that the depot has the file as it is now. While its site is
+// out of reach that is waited for, unless the depot has it as it was.
+func (b *Broker) toDepot(ctx context.Context, j *job, in *wantedInput) error {
+	home := b.clusterNamed(in.Site)
+	if home == nil || b.stager(ctx, home) == nil {
+		return &unstagedError{fmt.Errorf("%s: there is no such cluster any more", in.From), true}
+	}
+	leave, err := b.moving.enter(ctx, fmt.Sprint(j.rec.Owner, " ", home.Site, ":", in.Path))
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if in.Tree == "" && in.Size > worthSaying {
+		b.say(j, "brings "+in.From, amount(in.Size)+" into the depot", nil)
+	}
+	said := ""
+	for wait := 250 * time.Millisecond; ; wait = min(2*wait, 30*time.Second) {
+		err := b.push(ctx, j, in, home)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case hopeless(err):
+			return &unstagedError{fmt.Errorf("%s: %w", in.From, err), true}
+		}
+		if old, ok := b.replicasOf(ctx).last(home.Site, in.Path); ok && errors.Is(err, driver.ErrAway) && wait > time.Second {
+			in.Tree, in.Size, in.ModTime = old.Tree, old.Size, old.ModTime
+			b.say(j, in.From+" is used as it was", "its site is out of reach: "+err.Error(), nil)
+			return nil
+		}
+		if said != err.Error() {
+			said = err.Error()
+			b.say(j, "waits for "+in.From, said+"; what has arrived stays, the rest is sent again", nil)
+		}
+		if !pause(ctx, wait) {
+			return ctx.Err()
+		}
+	}
+}
+
+// push has the site bring the file into the depot: of what is there already
+// nothing is sent, and of what has not changed nothing is read.
+func (b *Broker) push(ctx context.Context, j *job, in *wantedInput, home *cluster) error {
+	began := b.now()
+	f, err := b.stager(ctx, home).Stat(ctx, in.Path)
+	if err != nil {
+		return err
+	}
+	m := driver.Moved{Tree: b.replicasOf(ctx).recent(home.Site, &f, began), Bytes: f.Size}
+	if m.Tree == "" || in.doubtful {
+		if m, err = b.stager(ctx, home).Push(ctx, in.Path); err != nil {
+			return err
+		}
+	}
+	in.Path, in.Size, in.ModTime, in.Tree, in.Away = f.Path, f.Size, f.ModTime, m.Tree, ""
+	b.sawMove(j, in.From+" is in the depot", m, began, history.Transfer{From: home.Name})
+	return nil
+}
+
+// toCluster has a cluster elsewhere keep a copy. That it cannot is no harm: then
+// the agent fetches it.
+func (b *Broker) toCluster(ctx context.Context, j *job, in *wantedInput, to *cluster, files driver.Stager) (bool, error) {
+	leave, err := b.moving.enter(ctx, fmt.Sprint(j.rec.Owner, " ", to.Name, " ", in.Tree))
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	if in.Size > worthSaying && !b.replicasOf(ctx).at(in.Tree, to.Name) {
+		b.say(j, "brings "+in.From, amount(in.Size)+" to "+to.Name, nil)
+	}
+	began := b.now()
+	m, err := files.Bring(ctx, in.Tree)
+	switch {
+	case err == nil:
+		b.sawMove(j, in.From+" is at "+to.Name, m, began, history.Transfer{To: to.Name})
+		return true, nil
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case errors.Is(err, driver.ErrAway):
+		return false, &unstagedError{err, false}
+	}
+	b.say(j, in.From+" is not kept at "+to.Name, err.Error()+"; the job fetches it itself", nil)
+	return false, nil
+}
+
+// sawMove tells and remembers what a transfer was like.
+func (b *Broker) sawMove(j *job, what string, m driver.Moved, began core.Time, x history.Transfer) {
+	took := b.now().Sub(began).Seconds()
+	why := "it was there already"
+	if m.Sent > 0 {
+		why = fmt.Sprintf("%s of %s had to be sent, in %s s", amount(m.Sent), amount(m.Bytes), span(took))
+	}
+	x.What, x.Bytes, x.Sent, x.Seconds = history.StageIn, m.Bytes, m.Sent, took
+	b.tell(func(t *turn) {
+		t.explain(j, "stage", what, why, map[string]any{"bytes": m.Bytes, "sent": m.Sent, "seconds": took})
+		if m.Sent > 0 {
+			t.moved(j, x)
+		}
+	})
+}
+
+// say adds a line to the reasons of a job.
+func (b *Broker) say(j *job, choice, why string, inputs map[string]any) {
+	b.tell(func(t *turn) { t.explain(j, "stage", choice, why, inputs) })
+}
+
+// amount is a number of bytes for people.
+func amount(bytes int64) string {
+	for _, u := range []struct {
+		size float64
+		name string
+	}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
+		if x := float64(bytes) / u.size; x >= 1 {
+			return strconv.FormatFloat(x, 'g', 3, 64) + " " + u.name
+		}
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}

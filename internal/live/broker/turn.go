@@ -1,0 +1,163 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// turn is one turn of the loop: everything in it becomes durable together.
+type turn struct {
+	b       *Broker
+	now     core.Time
+	batch   store.Batch
+	touched map[core.JobID]*job // whose records are to be written
+	then    []func()
+
+	looseEnds []*job // that may be forgotten now
+}
+
+// most is how many messages one transaction takes in: what is durable together
+// costs one write to the disk.
+const most = 256
+
+// turn lets f and whoever else has something to say change the state, makes it
+// durable, and does what follows.
+func (b *Broker) turn(ctx context.Context, f func(*turn)) error {
+	t := &turn{b: b, now: b.now(), touched: map[core.JobID]*job{}}
+	f(t)
+	for n := 1; n < most; n++ {
+		select {
+		case g := <-b.mail:
+			g(t)
+			continue
+		default:
+		}
+		break
+	}
+	return t.commit(ctx)
+}
+
+func (t *turn) commit(ctx context.Context) error {
+	b := t.b
+	for _, j := range t.touched {
+		if j.spec == nil {
+			continue // of a job that is over, whose last attempt is being released
+		}
+		rec := j.rec
+		if j.kept {
+			rec.Spec = nil // it is stored, and never changes
+		}
+		t.batch.Jobs = append(t.batch.Jobs, rec)
+	}
+	if t.needed() {
+		t.batch.First = b.nextEvent
+		if err := b.store(ctx, &t.batch); err != nil {
+			return err
+		}
+		b.nextEvent += uint64(len(t.batch.Events))
+	}
+	for _, f := range t.then {
+		f()
+	}
+	for _, j := range t.touched {
+		j.kept = true
+		j.changed()
+		t.looseEnds = append(t.looseEnds, j)
+	}
+	for _, j := range t.looseEnds {
+		if j.forgettable() {
+			delete(b.jobs, j.rec.ID)
+		}
+	}
+	return b.maybeSnapshot(ctx)
+}
+
+// untilRoom is how long a full disk is left alone before it is tried again.
+const untilRoom = 200 * time.Millisecond
+
+// store makes a batch durable. While the disk is full it waits: jobs run on, and
+// nothing is decided that could not be remembered.
+func (b *Broker) store(ctx context.Context, batch *store.Batch) error {
+	for waited := false; ; waited = true {
+		err := b.opt.Store.Commit(ctx, batch)
+		switch {
+		case err == nil && waited:
+			b.full.Store(nil)
+			b.opt.Log.Info("there is room on the disk again")
+		case errors.Is(err, store.ErrFull):
+			if !waited {
+				b.opt.Log.Error("the disk is full; nothing is decided until there is room", "error", err)
+				err = fmt.Errorf("%w: jobs run on, but nothing can be decided until there is room on the disk", err)
+				b.full.Store(&err)
+			}
+			if pause(ctx, untilRoom) {
+				continue
+			}
+		}
+		return err
+	}
+}
+
+// Stuck is why the broker cannot decide anything at present; nil if it can.
+func (b *Broker) Stuck() error {
+	if err := b.full.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (t *turn) needed() bool {
+	x := &t.batch
+	return len(x.Events)+len(x.Send)+len(x.Sent)+len(x.Jobs)+len(x.Entries)+len(x.Checkpoints)+len(x.Forget)+
+		len(x.Runs)+len(x.Transfers)+len(x.Quotes)+len(x.Settings)+len(x.Weather) > 0 || x.Thin != nil
+}
+
+// after has f done once the turn is durable.
+func (t *turn) after(f func()) { t.then = append(t.then, f) }
+
+// touch has the record of a job written.
+func (t *turn) touch(j *job) { t.touched[j.rec.ID] = j }
+
+// settle notes that something that was under way for a job is over, of which its
+// record says nothing.
+func (t *turn) settle(j *job) { t.looseEnds = append(t.looseEnds, j) }
+
+// step tells the engine something and takes down what it decided.
+func (t *turn) step(in *core.Input) {
+	out := t.b.eng.Step(t.now, in)
+	for i := range out.Events {
+		t.batch.Events = append(t.batch.Events, out.Events[i])
+		t.note(&out.Events[i])
+	}
+	for i := range out.Commands {
+		t.command(out.Commands[i])
+	}
+	t.b.wake = out.WakeAt
+}
+
+// explain adds a line to the reasons of a job.
+func (t *turn) explain(j *job, kind, choice, why string, inputs map[string]any) {
+	t.entry(j, wire.Entry{At: t.now, Kind: kind, Choice: choice, Why: why, Inputs: inputs})
+}
+
+func (t *turn) entry(j *job, e wire.Entry) {
+	t.batch.Entries = append(t.batch.Entries, store.Entry{Job: j.rec.ID, Entry: e})
+	t.after(func() { j.tellNews(e) })
+}
+
+// send puts a command into the outbox; it is carried out after the turn and
+// again after a crash, until it is known to have been.
+func (t *turn) send(c core.Command) uint64 {
+	id := t.b.nextSend
+	t.b.nextSend++
+	t.batch.Send = append(t.batch.Send, store.Outbound{ID: id, Command: c})
+	return id
+}
+
+func (t *turn) sent(id uint64) { t.batch.Sent = append(t.batch.Sent, id) }

@@ -1,0 +1,277 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/fake"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/live/store/memory"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/observe/weather"
+	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// sensing is a driver with a sensor.
+type sensing struct{ *fake.Driver }
+
+func (sensing) Sense(context.Context, driver.Sensing) (driver.Sensed, error) {
+	return driver.Sensed{}, errors.ErrUnsupported
+}
+
+// underTheSky is a broker with clusters near, leeds and leeds-long that measures.
+func underTheSky(t *testing.T, w Weather) (*Broker, string) {
+	t.Helper()
+	b := sites()
+	b.opt.Store, b.opt.Weather = memory.New(), w
+	b.opt.Clock = clock.Real()
+	b.began = b.opt.Clock()
+	b.base = core.Time(b.began.UnixNano())
+	for _, c := range b.clusters {
+		c.Driver = sensing{}
+		c.HostNames = []string{c.Name + "1"}
+	}
+	if err := b.openWeather(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.closeWeather)
+	return b, b.weather.proxy[""]
+}
+
+func TestTransfersAreExpectedToBeAsFastAsTheWayIs(t *testing.T) {
+	b, here := underTheSky(t, Weather{})
+	if b.weather.watch == nil || len(b.weather.hosts) != 2 || b.weather.proxy["leeds"] != "leeds1" || b.weather.proxy["leeds-long"] != "leeds1" || b.weather.proxy["near"] != here {
+		t.Fatalf("%+v", b.weather.hosts)
+	}
+	const mb = 1 << 20
+	rows := []history.Transfer{{What: history.StageIn, To: "leeds", Sent: 50 * mb, Seconds: 1}}
+	in := &store.Input{Site: "near", Path: "/x", Size: 100 * mb}
+	leeds := b.clusterNamed("leeds")
+	before, spread := b.bringTime(t.Context(), rows, in, leeds), b.bringSpread(leeds)
+	for i := range 20 {
+		b.weather.book.Add(weather.Key{What: measured.Mbps, From: here, To: "leeds1"}, b.now().Add(time.Duration(i-20)*time.Minute), 80) // 10 MB/s
+	}
+	took := b.bringTime(t.Context(), rows, in, leeds).Seconds()
+	if want := 100 * mb / 10e6; math.Abs(took-want) > 0.15*want || before.Seconds() > 5 {
+		t.Errorf("it is expected to take %.1f s, want %.1f; before it was %v", took, want, before)
+	}
+	if s := b.bringSpread(leeds); s >= spread || s <= 0 {
+		t.Errorf("the spread is %v, before it was %v", s, spread)
+	}
+}
+
+// noted is what transfers that have ended achieved.
+func noted(b *Broker) []weather.Entry {
+	b.weather.noteGone(b.now(), 0)
+	return b.weather.book.Take()
+}
+
+func TestTransfersThatGoAtTheSameTimeCountTogether(t *testing.T) {
+	b, _ := underTheSky(t, Weather{})
+	way, at := [2]string{"leeds1", "here"}, b.now()
+	second := func(n int) core.Time { return at.Add(time.Duration(n) * time.Second) }
+	for i := range 10 { // a tenth of the way each
+		b.weather.add(way, second(20+i), time.Duration(20+i)*time.Second, 25_000_000)
+	}
+	b.weather.noteGone(second(30), 5*time.Second)
+	if list := b.weather.book.Take(); len(list) > 0 {
+		t.Errorf("another may be on its way, and %+v is noted", list)
+	}
+	b.weather.add(way, second(35), 5*time.Second, 25_000_000) // when they were through
+	b.weather.noteGone(second(40), 5*time.Second)
+	for i := range 100 { // without an end
+		b.weather.add(way, second(50+i), 10*time.Second, 12_500_000)
+	}
+	list := b.weather.book.Take()
+	if len(list) < 3 || math.Abs(list[0].Value-2000./29) > 1e-6 || math.Abs(list[1].Value-40) > 1e-6 {
+		t.Fatalf("%+v", list)
+	}
+	for _, e := range list[2:] {
+		if e.Value < 80 || e.Value > 100 {
+			t.Errorf("it noted %v Mbit/s", e.Value)
+		}
+	}
+}
+
+func TestWhatTransfersAchieveIsNoted(t *testing.T) {
+	b, here := underTheSky(t, Weather{})
+	b.opt.Moved("leeds", "", 20_000_000, 2*time.Second)
+	b.opt.Moved("", "leeds-long", 100, time.Second)            // too little to tell
+	b.opt.Moved("", "near", 20_000_000, 2*time.Second)         // it did not go anywhere
+	b.opt.Moved("nowhere", "leeds", 20_000_000, 2*time.Second) // nobody knows where that is
+	b.opt.Moved("", "leeds", 3_000_000, 2*time.Second)         // most of that may have been to find each other
+	b.opt.Moved("leeds-long", "", 1e15, time.Millisecond)      // nobody believes that
+	list := noted(b)
+	if len(list) != 1 || list[0].From != "leeds1" || list[0].To != here || math.Abs(list[0].Value-80) > 1e-9 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// carrier is a driver that moves 20 MB of whatever it is asked for, and says that
+// they were under way for a second, though it takes next to no time.
+type carrier struct {
+	sensing
+	err error
+}
+
+func (c *carrier) moved() (driver.Moved, error) {
+	time.Sleep(time.Millisecond)
+	return driver.Moved{Tree: "t", Bytes: 50_000_000, Sent: 20_000_000, Took: time.Second}, c.err
+}
+func (c *carrier) Stat(context.Context, string) (driver.File, error)            { return driver.File{}, nil }
+func (c *carrier) Push(context.Context, string) (driver.Moved, error)           { return c.moved() }
+func (c *carrier) Bring(context.Context, string) (driver.Moved, error)          { return c.moved() }
+func (c *carrier) Take(context.Context, driver.Offer) (driver.Moved, error)     { return c.moved() }
+func (c *carrier) Place(context.Context, driver.Place) ([]driver.Placed, error) { return nil, nil }
+func (c *carrier) Drop(context.Context, string) error                           { return nil }
+func (c *carrier) Offer(context.Context, driver.Wanted) (driver.Offer, func(), error) {
+	return driver.Offer{}, func() {}, nil
+}
+
+func TestWhatResultsAchieveThatAreLeftElsewhereIsNoted(t *testing.T) {
+	for _, c := range []struct {
+		name, from, to string
+		indirect       bool
+		err            error
+		want           []string // ways, "broker" being its own machine
+	}{
+		{name: "from one site to another", from: "leeds", to: "york", want: []string{"leeds1 york1"}},
+		{name: "through the broker", from: "leeds", to: "york", indirect: true, want: []string{"broker york1", "leeds1 broker"}},
+		{name: "from where the broker is", from: "near", to: "york", want: []string{"broker york1"}},
+		{name: "to where the broker is", from: "leeds", to: "near", want: []string{"leeds1 broker"}},
+		{name: "cut off", from: "leeds", to: "near", err: driver.ErrAway},
+	} {
+		b, here := underTheSky(t, Weather{})
+		b.clusters = append(b.clusters, &cluster{Cluster: Cluster{Name: "york", Site: "york", Indirect: c.indirect}, id: 3})
+		b.weather.proxy["york"] = "york1"
+		for _, cl := range b.clusters {
+			cl.Driver = &carrier{err: c.err}
+		}
+		l := &leaving{from: b.clusterNamed(c.from), to: b.clusterNamed(c.to)}
+		files := func(cl *cluster) driver.Placer { return b.stager(t.Context(), cl).(driver.Placer) }
+		if _, _, err := b.toSite(t.Context(), l, files(l.from), files(l.to), 50_000_000); !errors.Is(err, c.err) {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range noted(b) {
+			got = append(got, strings.ReplaceAll(e.From+" "+e.To, here, "broker"))
+			if math.Abs(e.Value-160) > 1e-9 {
+				t.Errorf("%s: %s went at %v Mbit/s", c.name, got, e.Value)
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: noted is %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestWhatFilesOfJobsAchieveOnTheirWayIsNoted(t *testing.T) {
+	b, here := underTheSky(t, Weather{})
+	b.sawCarried("leeds", "", wire.Carried{Bytes: 20_000_000, Took: 2 * time.Second})
+	b.sawCarried("leeds", "", wire.Carried{Bytes: 20_000_000})                       // it was interrupted
+	b.sawCarried("leeds", "", wire.Carried{Took: 2 * time.Second})                   // nothing was new
+	b.sawCarried("near", "", wire.Carried{Bytes: 20_000_000, Took: 2 * time.Second}) // it went nowhere
+	list := noted(b)
+	if len(list) != 1 || list[0].From != "leeds1" || list[0].To != here || math.Abs(list[0].Value-80) > 1e-9 {
+		t.Errorf("%+v", list)
+	}
+}
+
+func TestNoWayIsProbedWhereThatIsNotWanted(t *testing.T) {
+	b, here := underTheSky(t, Weather{Off: true})
+	if !b.weather.watch.Unprobed || b.Weather(0).Watching != 2 {
+		t.Errorf("ways are probed; %d machines are looked at, want 2", b.Weather(0).Watching)
+	}
+	if b.opt.Moved("", "leeds", 20_000_000, 2*time.Second); len(noted(b)) != 1 {
+		t.Error("what a transfer achieved is not noted")
+	}
+	b.weather = forecasts{}
+	b.opt.Moved = nil
+	file := filepath.Join(t.TempDir(), "net.csv")
+	if err := os.WriteFile(file, []byte(here+",leeds\n0,8\n8,0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.opt.Weather.Network = file
+	if err := b.openWeather(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r, ok := b.weatherRate("", "leeds"); !ok || math.Abs(r-1e6) > 1 {
+		t.Errorf("%v bytes/s", r)
+	}
+	b.opt.Weather.Network = file + ".gone"
+	if err := b.openWeather(t.Context()); err == nil {
+		t.Error("a file that is not there is no mistake")
+	}
+}
+
+func TestTheShareOfAProcessorIsForetoldUnlessItIsOtherwiseNow(t *testing.T) {
+	b, _ := underTheSky(t, Weather{})
+	leeds := b.clusterNamed("leeds")
+	if b.shareAhead(leeds, driver.Load{Share: 0.5}).Known() {
+		t.Error("it is known without having been measured")
+	}
+	for i := range 20 {
+		b.weather.book.Add(weather.Key{What: measured.CPU, From: "leeds1"}, b.now().Add(time.Duration(i-20)*30*time.Second), 0.5)
+	}
+	if d := b.shareAhead(leeds, driver.Load{Share: 0.52}); !d.Known() || math.Abs(d.Median()-0.5) > 0.05 {
+		t.Errorf("%+v", d)
+	}
+	if b.shareAhead(leeds, driver.Load{Share: 0.9}).Known() {
+		t.Error("what is now does not count")
+	}
+}
+
+// What is measured of a machine is of the cluster that its sensor looks at: another
+// on the same machine may have other processors of it.
+func TestTheShareOfAClusterIsNotThatOfAnotherOnTheSameMachine(t *testing.T) {
+	b, here := underTheSky(t, Weather{})
+	b.weather.proxy["beside"] = here
+	beside := &cluster{Cluster: Cluster{Name: "beside", HostNames: []string{"beside1"}}}
+	for i := range 20 {
+		at := b.now().Add(time.Duration(i-20) * 30 * time.Second)
+		b.weather.book.Add(weather.Key{What: measured.CPU, From: here}, at, 0.5)
+		b.weather.book.Add(weather.Key{What: measured.CPU, From: "leeds1"}, at, 0.5)
+	}
+	for _, c := range []struct {
+		cluster *cluster
+		known   bool
+	}{{b.clusterNamed("near"), true}, {beside, false}, {b.clusterNamed("leeds"), true}, {b.clusterNamed("leeds-long"), false}} {
+		if d := b.shareAhead(c.cluster, driver.Load{Share: 0.5}); d.Known() != c.known {
+			t.Errorf("%s: %+v", c.cluster.Name, d)
+		}
+	}
+}
+
+func TestTheShareOfSeveralHostsIsThatOfTheBusiest(t *testing.T) {
+	b, _ := underTheSky(t, Weather{})
+	leeds := b.clusterNamed("leeds")
+	leeds.HostNames = []string{"leeds1", "leeds2"}
+	measure := func(host string, share float64) {
+		for i := range 20 {
+			b.weather.book.Add(weather.Key{What: measured.CPU, From: host}, b.now().Add(time.Duration(i-20)*30*time.Second), share)
+		}
+	}
+	measure("leeds1", 0.9)
+	if b.shareAhead(leeds, driver.Load{Share: 0.9}).Known() {
+		t.Error("it is known without one of the hosts having been measured")
+	}
+	measure("leeds2", 0.4)
+	if d := b.shareAhead(leeds, driver.Load{Share: 0.42}); !d.Known() || math.Abs(d.Median()-0.4) > 0.05 {
+		t.Errorf("%+v", d)
+	}
+	if b.shareAhead(leeds, driver.Load{Share: 0.9}).Known() {
+		t.Error("what is now does not count")
+	}
+}

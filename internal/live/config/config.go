@@ -1,0 +1,155 @@
+// Package config reads the broker's settings: which clusters there are, how
+// jobs are placed, how often things are looked at, what is kept and for how
+// long. It decides what the file means and what to tell a user whose file is
+// wrong. It must not know what is done with the settings.
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Config is the settings of a broker.
+type Config struct {
+	File     string // where they stand; "" if these are the defaults
+	Clusters []Cluster
+	Policy   Policy
+	Sample   time.Duration // how often running jobs and loads are looked at
+	Keep     Keep
+	Limits   Limits
+	Weather  Weather
+}
+
+// Cluster is a place where jobs run: a part of this machine, or a batch system,
+// or another machine.
+type Cluster struct {
+	Name   string
+	Driver string  // Local, Slurm, GridEngine
+	CPUs   []int   // of this machine; nil for the clusters that are elsewhere or have a manager
+	Slots  int     // processors offered, by each of SSHHosts; 0: as many as there turn out to be
+	Quota  float64 // share of each CPU that jobs may use; 1: all
+	Speed  float64 // relative to the reference host; 0: to be measured
+	Nice   int
+	Memory int64 // bytes; 0: not limited
+
+	Queue int // processors that jobs may wait for in the manager's queue; 0: as many as slots
+
+	SSH        string   // user@host, as the OpenSSH client takes it; "": on this machine
+	SSHHosts   []string // all of them, if the cluster is several machines without a manager; the first is SSH
+	SSHOptions []string // for that client
+	Indirect   bool     // its files go to and from other clusters through the broker only
+	Dir        string   // folder there that all hosts of the cluster see; "": the usual one
+	Partition  string   // of Slurm, or queue of Grid Engine; "": the usual one
+	PE         string   // parallel environment of Grid Engine
+	Options    []string // handed to sbatch or qsub as they are
+	Time       time.Duration
+	Poll       time.Duration
+	Env        map[string]string // for the manager's commands
+	Commands   string            // folder of the manager's commands; "": found by PATH
+	MPI        MPI
+}
+
+// MPI is what is peculiar to parallel programs on a cluster.
+type MPI struct {
+	Yield   bool   // ranks that wait leave the processor alone
+	Network string // over which they talk, as Open MPI takes it; "": any
+}
+
+// Here reports whether the cluster is a part of this machine and nothing else.
+func (c *Cluster) Here() bool { return c.Driver == Local && c.SSH == "" }
+
+// Managed reports whether the cluster has a queue of its own.
+func (c *Cluster) Managed() bool { return c.Driver != Local }
+
+// Policy is how jobs are placed and resized.
+type Policy struct {
+	Place     core.PlacePolicy
+	Approach  string // pra or pwa
+	Malleable string // a policy of package malleable, or none
+	Predict   string // how the share of a job is foretold: change-point, fixed-n, mean
+}
+
+// Keep is what is kept of jobs that have ended.
+type Keep struct {
+	Jobs time.Duration // records, logs and checkpoints of a job, after its end
+	Logs int64         // bytes of output kept of one job; the oldest go first
+}
+
+// Weather is what is measured of the network.
+type Weather struct {
+	Off     bool
+	Every   time.Duration // a way is not measured more often; 0: as often as the budget allows
+	Budget  float64       // part of each link that may be used for it; 0: the usual one
+	Network string        // file that describes what may not be measured; "": none
+}
+
+// Limits bound what a job may bring along.
+type Limits struct {
+	Work  int64 // bytes in a work folder
+	Files int   // in a work folder
+}
+
+// maxFile bounds how much of a file is read: settings are short.
+const maxFile = 1 << 20
+
+// Load finds and reads the settings: from the file that flag names, else from
+// that of GODWIT_CONFIG, else from godwit/config.yaml in the user's folder of
+// settings if there is one; else it gives the defaults. cpus are those of this
+// machine that may be used.
+func Load(flag string, getenv func(string) string, cpus []int) (*Config, error) {
+	path, asked := Find(flag, getenv)
+	if !asked {
+		if _, err := os.Stat(path); path == "" || errors.Is(err, fs.ErrNotExist) {
+			return Default(cpus), nil
+		}
+	}
+	data, err := yamlfile.ReadFile(path, "a file of settings", maxFile)
+	if err != nil {
+		return nil, err
+	}
+	return Read(path, data, cpus)
+}
+
+// Find says where the settings stand. asked is false for the file that is read
+// only if it is there; "" if there is no such place.
+func Find(flag string, getenv func(string) string) (path string, asked bool) {
+	if flag != "" {
+		return flag, true
+	}
+	if path := getenv("GODWIT_CONFIG"); path != "" {
+		return path, true
+	}
+	dir := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) { // others are to be ignored, says the specification
+		home := getenv("HOME")
+		if home == "" {
+			return "", false
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(dir, "godwit", "config.yaml"), false
+}
+
+// Default is one cluster, local, of all CPUs.
+func Default(cpus []int) *Config {
+	return &Config{
+		Clusters: []Cluster{{Name: "local", Driver: Local, CPUs: cpus, Slots: len(cpus), Quota: 1}},
+		Policy:   Policy{Place: core.DeadlineFirst, Approach: "pwa", Malleable: "marginal"},
+		Sample:   2 * time.Second,
+		Keep:     Keep{Jobs: 30 * 24 * time.Hour, Logs: 256 << 20},
+		Limits:   Limits{Work: 16 << 30, Files: 1_000_000},
+	}
+}
+
+// The drivers.
+const (
+	Local      = "local" // plain processes
+	Slurm      = "slurm"
+	GridEngine = "gridengine"
+)

@@ -1,0 +1,408 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/malleable"
+)
+
+// Bounds of the settings.
+const (
+	maxClusters = 1000
+	maxCPU      = 1 << 16
+	maxSlots    = 1_000_000
+	maxHosts    = 1000
+	maxSpeed    = 1000
+	minSample   = 100 * time.Millisecond
+	maxSample   = 2 * time.Minute
+	minPoll     = 200 * time.Millisecond
+	maxPoll     = 10 * time.Minute
+	maxFiles    = 1_000_000_000
+)
+
+// Read reads settings; name is the file as the user knows it, cpus are those
+// that may be used here. What the file leaves out is as in Default.
+func Read(name string, data []byte, cpus []int) (*Config, error) {
+	top, err := yamlfile.Parse(name, "settings of Godwit", data)
+	if err != nil {
+		return nil, err
+	}
+	c := Default(cpus)
+	c.File = name
+	top.Mapping(
+		yamlfile.Key("clusters", func(v yamlfile.Value) { c.Clusters = readClusters(v, cpus) }),
+		yamlfile.Key("policy", c.Policy.read),
+		yamlfile.Key("intervals", func(v yamlfile.Value) {
+			v.Mapping(yamlfile.Set("sample", &c.Sample, sample))
+		}),
+		yamlfile.Key("keep", func(v yamlfile.Value) {
+			v.Mapping(
+				yamlfile.Set("jobs", &c.Keep.Jobs, yamlfile.Value.Duration),
+				yamlfile.Set("logs", &c.Keep.Logs, positiveSize),
+			)
+		}),
+		yamlfile.Key("limits", func(v yamlfile.Value) {
+			v.Mapping(
+				yamlfile.Set("work", &c.Limits.Work, positiveSize),
+				yamlfile.Set("files", &c.Limits.Files, func(v yamlfile.Value) int { return v.Whole(1, maxFiles) }),
+			)
+		}),
+		yamlfile.Key("weather", c.Weather.read),
+	)
+	if err := top.Err(); err != nil {
+		return nil, err
+	}
+	if n := c.Weather.Network; n != "" && !filepath.IsAbs(n) {
+		c.Weather.Network = filepath.Join(filepath.Dir(name), n)
+	}
+	return c, nil
+}
+
+func positiveSize(v yamlfile.Value) int64 { return v.Size(1) }
+
+func sample(v yamlfile.Value) time.Duration {
+	d := v.Duration()
+	if !v.Failed() && (d < minSample || d > maxSample) {
+		v.Wrong("a time from 100ms to 2m")
+	}
+	return d
+}
+
+func (p *Policy) read(v yamlfile.Value) {
+	v.Mapping(
+		yamlfile.Key("place", func(v yamlfile.Value) {
+			name := choice(v, "placement policy", placeNames())
+			if !v.Failed() {
+				v.Adopt(p.Place.UnmarshalText([]byte(name)))
+			}
+		}),
+		yamlfile.Key("approach", func(v yamlfile.Value) { p.Approach = choice(v, "approach", []string{"pra", "pwa"}) }),
+		yamlfile.Key("malleable", func(v yamlfile.Value) {
+			p.Malleable = choice(v, "malleability policy", append(malleable.Names(), "none"))
+		}),
+		yamlfile.Key("predict", func(v yamlfile.Value) {
+			p.Predict = choice(v, "rule of prediction", []string{"change-point", "fixed-n", "mean"})
+		}),
+	)
+}
+
+func placeNames() []string {
+	var names []string
+	for p := core.WorstFit; p <= core.DeadlineFirst; p++ {
+		names = append(names, p.String())
+	}
+	return names
+}
+
+// choice is one of some names; of a mistyped one the nearest is suggested.
+func choice(v yamlfile.Value, kind string, known []string) string {
+	s := v.Text("one of " + strings.Join(known, ", "))
+	if !v.Failed() && !slices.Contains(known, s) {
+		v.Fail(s, badinput.Unknown(kind, s, known))
+	}
+	return s
+}
+
+// cluster is a cluster as it is read: whoever leaves the choice of CPUs to us
+// gets those that nobody named.
+type cluster struct {
+	Cluster
+	cpus  yamlfile.Value
+	line  int
+	count int // CPUs to be chosen
+}
+
+func readClusters(v yamlfile.Value, cpus []int) []Cluster {
+	var read []*cluster
+	for v := range v.List("clusters") {
+		c := readCluster(v, cpus)
+		for _, other := range read {
+			if other.Name == c.Name && !v.Failed() {
+				v.Adopt(&badinput.Error{Field: "name", Value: c.Name,
+					Want: fmt.Sprintf("a name that no other cluster has; that of line %d has it", other.line)})
+			}
+		}
+		read = append(read, c)
+	}
+	if v.Failed() {
+		return nil
+	}
+	if len(read) == 0 || len(read) > maxClusters {
+		v.Fail("", fmt.Sprintf("from 1 to %d clusters; there are %d", maxClusters, len(read)))
+		return nil
+	}
+	choose(read, cpus)
+	var clusters []Cluster
+	for _, c := range read {
+		if c.Slots == 0 {
+			c.Slots = len(c.CPUs)
+		}
+		clusters = append(clusters, c.Cluster)
+	}
+	return clusters
+}
+
+func readCluster(v yamlfile.Value, cpus []int) *cluster {
+	c := &cluster{Cluster: Cluster{Driver: Local, Quota: 1}, line: v.Line()}
+	found := v.Mapping(
+		yamlfile.Set("name", &c.Name, clusterName),
+		yamlfile.Key("driver", func(v yamlfile.Value) { c.Driver = choice(v, "driver", []string{Local, Slurm, GridEngine}) }),
+		yamlfile.Key("cpus", func(v yamlfile.Value) { c.cpus = v; c.CPUs, c.count = readCPUs(v, cpus) }),
+		yamlfile.Key("slots", func(v yamlfile.Value) { c.Slots = v.Whole(1, maxSlots) }),
+		yamlfile.Key("quota", func(v yamlfile.Value) { c.Quota = v.Positive(1) }),
+		yamlfile.Key("speed", func(v yamlfile.Value) { c.Speed = readSpeed(v) }),
+		yamlfile.Key("nice", func(v yamlfile.Value) { c.Nice = v.Whole(0, 19) }),
+		yamlfile.Set("memory", &c.Memory, positiveSize),
+		yamlfile.Key("ssh", c.readSSH),
+		yamlfile.Key("direct", func(v yamlfile.Value) { c.Indirect = !v.Bool() }),
+		yamlfile.Key("ssh_options", func(v yamlfile.Value) { c.SSHOptions = texts(v, "options of ssh") }),
+		yamlfile.Key("dir", func(v yamlfile.Value) { c.Dir = v.Text("a folder") }),
+		yamlfile.Set("partition", &c.Partition, yamlfile.Value.Name),
+		yamlfile.Set("pe", &c.PE, yamlfile.Value.Name),
+		yamlfile.Key("options", func(v yamlfile.Value) { c.Options = texts(v, "options of sbatch or qsub") }),
+		yamlfile.Set("time", &c.Time, yamlfile.Value.Duration),
+		yamlfile.Set("poll", &c.Poll, poll),
+		yamlfile.Key("queue", func(v yamlfile.Value) { c.Queue = v.Whole(1, maxSlots) }),
+		yamlfile.Key("env", func(v yamlfile.Value) { c.Env = variables(v) }),
+		yamlfile.Key("commands", func(v yamlfile.Value) { c.Commands = v.Text("a folder") }),
+		yamlfile.Key("mpi", c.MPI.read),
+	)
+	found.Need("name", "the cluster's name")
+	c.misplaced(found)
+	if !c.Here() {
+		c.CPUs, c.count = nil, 0
+	} else if !found.Has("cpus") {
+		c.CPUs = slices.Clone(cpus)
+	}
+	return c
+}
+
+// misplaced complains about settings that have no meaning for this kind of
+// cluster: whoever wrote them expects something of them.
+func (c *cluster) misplaced(found yamlfile.Found) {
+	wrong := func(keys []string, why string) {
+		for _, key := range keys {
+			if found.Has(key) {
+				found.Fail(key, "", why)
+			}
+		}
+	}
+	if !c.Here() {
+		wrong([]string{"cpus", "quota", "nice"}, "only for a part of this machine; "+c.Name+" is none")
+	}
+	if c.SSH == "" {
+		wrong([]string{"ssh_options", "direct"}, "only together with ssh")
+	}
+	if !c.Managed() {
+		wrong([]string{"partition", "options", "time", "poll", "queue", "env", "commands"}, "only with driver slurm or gridengine")
+	}
+	if c.Managed() && len(c.SSHHosts) > 0 {
+		wrong([]string{"ssh"}, "one host, from where jobs are submitted; several are for machines without a batch system (driver local)")
+	}
+	if c.Driver != GridEngine {
+		wrong([]string{"pe"}, "only with driver gridengine")
+	}
+}
+
+// readSSH reads a host, or a list of hosts that are one cluster.
+func (c *cluster) readSSH(v yamlfile.Value) {
+	if v.Kind() != yamlfile.List {
+		c.SSH = sshName(v)
+		return
+	}
+	var hosts []string
+	for v := range v.List("hosts as ssh takes them") {
+		h := sshName(v)
+		if slices.ContainsFunc(hosts, func(other string) bool { return SSHHost(other) == SSHHost(h) }) {
+			v.Wrong("each host once")
+		}
+		hosts = append(hosts, h)
+	}
+	if len(hosts) == 0 || len(hosts) > maxHosts {
+		v.Fail("", fmt.Sprintf("from 1 to %d hosts", maxHosts))
+		return
+	}
+	if c.SSH = hosts[0]; len(hosts) > 1 {
+		c.SSHHosts = hosts
+	}
+}
+
+// SSHHost is the host's name in what ssh is asked for.
+func SSHHost(s string) string { return s[strings.LastIndexByte(s, '@')+1:] }
+
+func (m *MPI) read(v yamlfile.Value) {
+	v.Mapping(
+		yamlfile.Set("yield", &m.Yield, yamlfile.Value.Bool),
+		yamlfile.Key("network", func(v yamlfile.Value) {
+			const want = "interfaces or networks as Open MPI takes them, such as eth1 or 10.0.0.0/24"
+			if m.Network = v.Text(want); m.Network == "" || strings.ContainsAny(m.Network, " \t\n\x00") {
+				v.Wrong(want)
+			}
+		}),
+	)
+}
+
+// sshName is whom to ask for: it must not be taken for an option.
+func sshName(v yamlfile.Value) string {
+	const want = "a host as ssh takes it, such as alice@login.example.org"
+	s := v.Text(want)
+	if !v.Failed() && (s == "" || s[0] == '-' || strings.ContainsAny(s, " \t\n\x00")) {
+		v.Wrong(want)
+	}
+	return s
+}
+
+func texts(v yamlfile.Value, what string) []string {
+	var list []string
+	for v := range v.List(what) {
+		list = append(list, v.Text("one of "+what))
+	}
+	return list
+}
+
+func variables(v yamlfile.Value) map[string]string {
+	vars := map[string]string{}
+	for name, v := range v.Entries("variables and their values") {
+		vars[name.Text("the name of a variable")] = v.Text("the value of a variable")
+	}
+	return vars
+}
+
+func poll(v yamlfile.Value) time.Duration {
+	d := v.Duration()
+	if !v.Failed() && (d < minPoll || d > maxPoll) {
+		v.Wrong("a time from 200ms to 10m")
+	}
+	return d
+}
+
+// clusterName is a name that can also be that of a folder.
+func clusterName(v yamlfile.Value) string {
+	name := v.Name()
+	if strings.HasPrefix(name, ".") {
+		v.Wrong("a name that does not begin with a dot")
+	}
+	return name
+}
+
+func readSpeed(v yamlfile.Value) float64 {
+	const want = "auto, or how many times as fast as the reference host"
+	s := v.Text(want)
+	if s == "auto" || v.Failed() {
+		return 0
+	}
+	x, ok := yamlfile.ParseNumber(s)
+	if !ok || x <= 0 || x > maxSpeed {
+		v.Wrong(want)
+	}
+	return x
+}
+
+const wantCPUs = "a number of CPUs, or a list of them such as [0, 1] or 0-3"
+
+// readCPUs is which CPUs a cluster has, or how many it is to be given.
+func readCPUs(v yamlfile.Value, usable []int) (cpus []int, count int) {
+	switch v.Kind() {
+	case yamlfile.List:
+		for v := range v.List("CPUs") {
+			cpus = appendCPUs(v, cpus, v.Text("a CPU"), usable)
+		}
+	case yamlfile.Scalar:
+		s := v.Text(wantCPUs)
+		if n, err := strconv.Atoi(s); err == nil {
+			if n < 1 || n > len(usable) {
+				v.Wrong(fmt.Sprintf("from 1 to %d CPUs: that many may be used here (%s)", len(usable), FormatCPUs(usable)))
+			}
+			return nil, n
+		}
+		if s == "all" {
+			return slices.Clone(usable), 0
+		}
+		for part := range strings.SplitSeq(s, ",") {
+			cpus = appendCPUs(v, cpus, strings.TrimSpace(part), usable)
+		}
+	default:
+		v.Wrong(wantCPUs)
+	}
+	slices.Sort(cpus)
+	if !v.Failed() && len(cpus) == 0 {
+		v.Wrong(wantCPUs)
+	}
+	return cpus, 0
+}
+
+// appendCPUs adds what one part of a list names: a CPU, or a range of them.
+func appendCPUs(v yamlfile.Value, cpus []int, part string, usable []int) []int {
+	first, last, isRange := strings.Cut(part, "-")
+	from, err := strconv.Atoi(first)
+	to := from
+	if isRange && err == nil {
+		to, err = strconv.Atoi(last)
+	}
+	if v.Failed() {
+		return nil
+	}
+	if err != nil || from < 0 || to < from || to > maxCPU {
+		v.Fail(part, wantCPUs)
+		return nil
+	}
+	for cpu := from; cpu <= to; cpu++ {
+		switch {
+		case !slices.Contains(usable, cpu):
+			v.Fail(part, fmt.Sprintf("CPUs that may be used here: %s", FormatCPUs(usable)))
+			return nil
+		case slices.Contains(cpus, cpu):
+			v.Fail(part, "each CPU once")
+			return nil
+		}
+		cpus = append(cpus, cpu)
+	}
+	return cpus
+}
+
+// choose gives CPUs to those that said only how many: of those that no cluster
+// names, the lowest first.
+func choose(read []*cluster, usable []int) {
+	free := slices.Clone(usable)
+	for _, c := range read {
+		if c.count == 0 {
+			free = slices.DeleteFunc(free, func(cpu int) bool { return slices.Contains(c.CPUs, cpu) })
+		}
+	}
+	for _, c := range read {
+		if c.count == 0 {
+			continue
+		}
+		if c.count > len(free) {
+			c.cpus.Wrong(fmt.Sprintf("at most %d: so many CPUs of %s are not another cluster's; list CPUs to share them", len(free), FormatCPUs(usable)))
+			return
+		}
+		c.CPUs, free = free[:c.count:c.count], free[c.count:]
+	}
+}
+
+// FormatCPUs writes a list of CPUs as the settings do: 0-3,6.
+func FormatCPUs(cpus []int) string {
+	var parts []string
+	for i := 0; i < len(cpus); {
+		j := i
+		for j+1 < len(cpus) && cpus[j+1] == cpus[j]+1 {
+			j++
+		}
+		if j > i {
+			parts = append(parts, fmt.Sprintf("%d-%d", cpus[i], cpus[j]))
+		} else {
+			parts = append(parts, strconv.Itoa(cpus[i]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ",")
+}

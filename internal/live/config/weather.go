@@ -1,0 +1,60 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
+)
+
+// Bounds of the settings of the weather. Above the largest budget probes would be
+// felt; below the smallest nothing would be measured.
+const (
+	minProbe  = time.Second
+	maxProbe  = 24 * time.Hour
+	minBudget = 0.0001
+	maxBudget = 0.1
+)
+
+func (w *Weather) read(v yamlfile.Value) {
+	v.Mapping(
+		yamlfile.Key("probe", w.readProbe),
+		yamlfile.Key("budget", func(v yamlfile.Value) { w.Budget = budget(v) }),
+		yamlfile.Key("network", func(v yamlfile.Value) {
+			const want = "a file that describes the network: a bandwidth graph (JSON, CSV) or a platform (YAML, XML)"
+			if w.Network = v.Text(want); w.Network == "" {
+				v.Wrong(want)
+			}
+		}),
+	)
+}
+
+func (w *Weather) readProbe(v yamlfile.Value) {
+	want := "on, off, or how often each way may be measured, from 1s to 24h"
+	switch s := v.Text(want); s {
+	case "on", "true", "yes":
+	case "off", "false", "no":
+		w.Off = true
+	default:
+		d, ok := yamlfile.ParseDuration(s)
+		if !v.Failed() && (!ok || d < minProbe || d > maxProbe) {
+			v.Wrong(want)
+		}
+		w.Every = d
+	}
+}
+
+// budget is a part, as a number or in percent.
+func budget(v yamlfile.Value) float64 {
+	want := fmt.Sprintf("a part of each link from %g%% to %g%%, such as 0.5%%", 100*minBudget, 100*maxBudget)
+	s, percent := strings.CutSuffix(strings.TrimSpace(v.Text(want)), "%")
+	x, ok := yamlfile.ParseNumber(strings.TrimSpace(s))
+	if percent {
+		x /= 100
+	}
+	if !v.Failed() && (!ok || x < minBudget || x > maxBudget) {
+		v.Wrong(want)
+	}
+	return x
+}

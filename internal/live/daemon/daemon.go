@@ -1,0 +1,235 @@
+// Package daemon is one broker put together and listening: settings, store,
+// depot, drivers, the loop and the server around it. It is wiring; what is
+// decided is decided elsewhere.
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/driver/local"
+	"github.com/godwit-hpc/godwit/internal/host/account"
+	"github.com/godwit-hpc/godwit/internal/live/broker"
+	"github.com/godwit-hpc/godwit/internal/live/config"
+	"github.com/godwit-hpc/godwit/internal/live/joblog"
+	"github.com/godwit-hpc/godwit/internal/live/server"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/live/store/sqlite"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
+	"github.com/godwit-hpc/godwit/internal/sched/malleable"
+)
+
+// Options say which broker.
+type Options struct {
+	State    string                                  // its folder
+	Config   string                                  // file with its settings; "": where settings are looked for
+	Embedded bool                                    // started for a command, ends when idle
+	Shared   string                                  // socket at which all users of this machine are answered, each as themselves; "": only our own user is
+	Accounts func(uid uint32) (*account.User, error) // of those users; nil: as the system says
+	Version  string
+	Agent    []string // command of an agent; nil: this program
+	Log      *slog.Logger
+	Ready    func(socket string, cfg *config.Config) // told once it listens
+}
+
+// idleAfter is how long an embedded broker stays with nothing to do.
+const idleAfter = 10 * time.Minute
+
+// untilGone is how long the store of a broker that does not answer is waited for:
+// one that was killed holds it until the system has cleared the process away, and a
+// child that it was just starting no longer.
+const untilGone = time.Minute
+
+// ErrRunning says that another broker has the state folder.
+var ErrRunning = errors.New("another broker runs for this state folder")
+
+// Run is a broker from its start to its end: when ctx is cancelled, a client asks
+// for it, or, embedded, when it has nothing to do. Jobs run on.
+func Run(ctx context.Context, o Options) (err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if err := os.MkdirAll(o.State, 0o700); err != nil {
+		return err
+	}
+	cpus, err := local.UsableCPUs()
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Load(o.Config, os.Getenv, cpus)
+	if err != nil {
+		return err
+	}
+	for i := range cfg.Clusters { // who wants more processors than CPUs means it
+		if c := &cfg.Clusters[i]; c.Here() && c.Slots <= len(c.CPUs) {
+			c.Slots = local.Processors(c.Slots)
+		}
+	}
+	st, err := openStore(ctx, &o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	chunks, err := depot.Open(filepath.Join(o.State, "depot"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, chunks.Close()) }()
+	p, err := listen(&o, st)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	g := &grid{Options: o, cfg: cfg, socket: p.socket, door: p.door, files: filesHere(o.State, chunks), users: p.users}
+	defer func() { err = errors.Join(err, g.close()) }()
+	clusters, err := g.clusters(ctx)
+	if err != nil {
+		return err
+	}
+	options := broker.Options{State: o.State, Socket: p.socket, User: userName(), Store: st, Depot: chunks,
+		Clusters: clusters, Engine: engineConfig(cfg), Sample: cfg.Sample, Rule: cfg.Policy.Predict, Logs: joblog.Limits{Keep: cfg.Keep.Logs}, KeepJobs: cfg.Keep.Jobs, Weather: broker.Weather(cfg.Weather), Log: o.Log}
+	if p.users != nil {
+		options.Users = p.users
+	}
+	b, err := broker.Open(ctx, options)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, stop, o, cfg, b, p)
+}
+
+// openStore opens the store of the state folder, once a broker that was killed has
+// let go of it.
+func openStore(ctx context.Context, o *Options) (*sqlite.Store, error) {
+	socket := o.Shared
+	if socket == "" {
+		socket = api.SocketPath(o.State)
+	}
+	other := api.Dial(socket)
+	defer other.Close()
+	wait, stop := context.WithTimeout(ctx, untilGone)
+	defer stop()
+	var tell sync.Once
+	for {
+		st, err := sqlite.Open(ctx, filepath.Join(o.State, "godwit.db"))
+		if !errors.Is(err, store.ErrLocked) {
+			return st, err
+		}
+		var refusal *api.Refusal
+		if _, err := other.Ping(wait); err == nil || errors.As(err, &refusal) {
+			return nil, ErrRunning
+		}
+		tell.Do(func() {
+			o.Log.Info("the store is in use, and nobody answers: waiting for a broker that was killed to be gone")
+		})
+		select {
+		case <-wait.Done():
+			return nil, cmp.Or(ctx.Err(), ErrRunning)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// serve runs the loop and answers until one of them ends.
+func serve(ctx context.Context, stop func(), o Options, cfg *config.Config, b *broker.Broker, p *place) error {
+	watch := &activity{clock: clock.Real()}
+	watch.last.Store(watch.clock().UnixNano())
+	about := server.Options{Broker: b, Version: o.Version, PID: os.Getpid(), State: o.State, Embedded: o.Embedded,
+		Limit: api.Limit{Bytes: cfg.Limits.Work, Files: cfg.Limits.Files}, Shutdown: stop}
+	if p.users != nil {
+		about.Users = p.users.named
+	}
+	h := server.Handler(about)
+	srv := &http.Server{Handler: watch.around(h), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	l := p.listener
+	if p.users == nil {
+		l = server.SameUser(l, uint32(os.Getuid()))
+	} else {
+		srv.ConnContext = server.Identify
+		p.users.serve = func(u broker.User, l net.Listener) func() { return serveAgents(server.For(ctx, u), h, l) }
+	}
+	close := serveAgents(server.For(ctx, broker.User{Name: userName()}), h, p.agents)
+	defer close()
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	if o.Ready != nil {
+		o.Ready(p.socket, cfg)
+	}
+	if o.Embedded {
+		go watch.leaveWhenIdle(ctx, b, stop)
+	}
+	err := b.Run(ctx)
+	stop()
+	_ = srv.Close() // whoever is still connected asks again
+	if e := <-served; e != nil && !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+func engineConfig(cfg *config.Config) engine.Config {
+	e := engine.DefaultConfig()
+	if cfg.Policy.Approach == engine.PRA.String() {
+		e.Approach = engine.PRA
+	}
+	if cfg.Policy.Malleable != "" {
+		e.Malleable = malleable.ByName(cfg.Policy.Malleable) // none: sizes never change
+	}
+	return e
+}
+
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(os.Getuid())
+}
+
+// activity is when somebody last asked for something.
+type activity struct {
+	clock clock.Clock
+	last  atomic.Int64
+	open  atomic.Int64
+}
+
+func (a *activity) around(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.open.Add(1)
+		defer func() {
+			a.last.Store(a.clock().UnixNano())
+			a.open.Add(-1)
+		}()
+		h.ServeHTTP(w, r)
+	})
+}
+
+// leaveWhenIdle ends a broker that nobody has asked for anything for a while and
+// that has no job.
+func (a *activity) leaveWhenIdle(ctx context.Context, b *broker.Broker, stop func()) {
+	for range time.Tick(idleAfter / 10) {
+		if ctx.Err() != nil {
+			return
+		}
+		n, err := b.Live(ctx)
+		if err == nil && n == 0 && a.open.Load() == 0 && a.clock.Since(time.Unix(0, a.last.Load())) > idleAfter {
+			stop()
+			return
+		}
+	}
+}
+
+func complain(name string, err error) error { return fmt.Errorf("cluster %s: %w", name, err) }

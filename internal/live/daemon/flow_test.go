@@ -1,0 +1,264 @@
+package daemon_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+)
+
+// The tasks of this workflow write into a diary, outside of all folders that travel,
+// when they begin and when they end.
+const diaryFlow = `
+version: 1
+name: diary
+tasks:
+  - {id: first, run: "echo begin first >> $DIARY; sleep 0.2; echo x > a; echo end first >> $DIARY", outputs: a}
+  - id: part
+    sweep: {i: 1-8}
+    run: echo begin part-{i} >> $DIARY; sleep 0.4; cat a > b.{i}; echo end part-{i} >> $DIARY
+    inputs: a
+    outputs: "b.{i}"
+  - {id: last, run: "echo begin last >> $DIARY; cat b.* > c; echo end last >> $DIARY", inputs: "b.*", outputs: c}
+`
+
+// flowBed runs a workflow with a broker that is started by whoever needs it.
+type flowBed struct {
+	*testing.T
+	dir, diary string
+	client     *api.Client
+}
+
+func newFlowBed(t *testing.T) *flowBed {
+	b := &flowBed{T: t, dir: t.TempDir()}
+	b.diary = filepath.Join(b.dir, "diary")
+	for name, text := range map[string]string{"config.yaml": twoClusters, "work/flow.yaml": strings.ReplaceAll(diaryFlow, "$DIARY", b.diary)} {
+		path := filepath.Join(b.dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.client = api.Dial(api.SocketPath(filepath.Join(b.dir, "state")))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		ping, _ := b.client.Ping(ctx)
+		_, _ = b.client.Shutdown(ctx)
+		for ping.PID > 0 && syscall.Kill(ping.PID, 0) == nil && ctx.Err() == nil {
+			time.Sleep(20 * time.Millisecond)
+		}
+		b.client.Close()
+	})
+	return b
+}
+
+// flowProcess is godwit flow run.
+type flowProcess struct {
+	*exec.Cmd
+	said  bytes.Buffer
+	ended chan struct{}
+	err   error // valid once it has ended
+}
+
+// run starts the workflow, or goes on with it.
+func (b *flowBed) run() *flowProcess {
+	b.Helper()
+	p := &flowProcess{ended: make(chan struct{})}
+	cmd := exec.Command(binary, "flow", "run", filepath.Join(b.dir, "work", "flow.yaml"))
+	cmd.Env = append(os.Environ(), "GODWIT_STATE="+filepath.Join(b.dir, "state"), "GODWIT_CONFIG="+filepath.Join(b.dir, "config.yaml"))
+	cmd.Stdout, cmd.Stderr = &p.said, &p.said
+	// A broker that it starts outlives it; only what it says itself is waited for.
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	p.Cmd = cmd
+	go func() {
+		defer close(p.ended)
+		p.err = cmd.Wait()
+	}()
+	return p
+}
+
+// wait returns when it has ended, and how.
+func (p *flowProcess) wait() error {
+	<-p.ended
+	return p.err
+}
+
+// killBroker ends the broker as a loss of power would.
+func (b *flowBed) killBroker() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	ping, err := b.client.Ping(ctx)
+	if err != nil || ping.PID <= 1 {
+		return false // it is just being started
+	}
+	return syscall.Kill(ping.PID, syscall.SIGKILL) == nil
+}
+
+func TestAWorkflowGoesOnWhoeverIsKilledAndNoTaskRunsTwiceAfterSuccess(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	b := newFlowBed(t)
+	brokers, runs := 0, 0
+	run := b.run()
+	over := false
+	for round := 0; round < 5 && !over; round++ {
+		b.untilWritten(run, 1+4*round+random.IntN(3)) // of 20 lines
+		time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond)
+		who := random.IntN(3)
+		if who != 1 && b.killBroker() {
+			brokers++
+		}
+		if who != 0 {
+			_ = run.Process.Kill()
+			if over = run.wait() == nil; over {
+				break // it had ended before it was killed; the next would begin anew
+			}
+			runs++
+			run = b.run()
+		}
+	}
+	if !over {
+		if err := run.wait(); err != nil {
+			t.Fatalf("%v\n%s", err, &run.said)
+		}
+	}
+	t.Logf("killed %d brokers and %d runs\n%s", brokers, runs, &run.said)
+	b.checkDiary()
+	if out, err := os.ReadFile(filepath.Join(b.dir, "work", "c")); err != nil || strings.Count(string(out), "x") != 8 {
+		t.Errorf("the result is %q, %v", out, err)
+	}
+}
+
+// untilWritten waits until the tasks have written so many lines, or the run is over.
+func (b *flowBed) untilWritten(run *flowProcess, lines int) {
+	b.Helper()
+	for range 6000 {
+		data, _ := os.ReadFile(b.diary)
+		if bytes.Count(data, []byte("\n")) >= lines {
+			return
+		}
+		select {
+		case <-run.ended:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	_ = run.Process.Kill()
+	_ = run.wait()
+	data, _ := os.ReadFile(b.diary)
+	b.Fatalf("the workflow does not go on:\n%s\n%s\n%s", data, &run.said, b.told(""))
+}
+
+// checkDiary wants every task to have ended once, and not to have begun after that.
+func (b *flowBed) checkDiary() {
+	b.Helper()
+	data, err := os.ReadFile(b.diary)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ended := map[string]int{}
+	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+		what, task, _ := strings.Cut(line, " ")
+		if ended[task] > 0 {
+			b.Errorf("%s after its end: %s", task, line)
+		}
+		if what == "end" {
+			ended[task]++
+		}
+	}
+	tasks := []string{"first", "last"}
+	for i := range 8 {
+		tasks = append(tasks, fmt.Sprintf("part-%d", i+1))
+	}
+	for _, task := range tasks {
+		if ended[task] != 1 {
+			b.Errorf("%s ended %d times\n%s", task, ended[task], b.told("diary."+task))
+		}
+	}
+}
+
+// told is what was decided for the jobs of a task.
+func (b *flowBed) told(name string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	jobs, err := b.client.Jobs(ctx, true)
+	text := fmt.Sprintln(err)
+	for _, j := range jobs {
+		if name != "" && j.Name != name {
+			continue
+		}
+		list, err := b.client.Explain(ctx, fmt.Sprint(j.ID))
+		text += fmt.Sprintln(j.ID, j.State, j.Why, err)
+		for _, d := range list {
+			text += fmt.Sprintf("  %7.2f %s: %s: %s\n", d.SinceS, d.Kind, d.Choice, d.Why)
+		}
+	}
+	return text
+}
+
+func TestAWorkflowThatFailsNamesTheTaskAndFinishesTheOthers(t *testing.T) {
+	b := newFlowBed(t)
+	text := `
+version: 1
+tasks:
+  - {id: bad, run: "echo tried >> ` + b.diary + `; echo no such luck >&2; exit 3", outputs: x, retry: {max: 1, on: failed}}
+  - {id: behind, run: "true", inputs: x}
+  - {id: other, run: "echo fine > y", outputs: y}
+`
+	if err := os.WriteFile(filepath.Join(b.dir, "work", "flow.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := b.run()
+	err := run.wait()
+	if said := run.said.String(); run.ProcessState.ExitCode() != 1 || !strings.Contains(said, "task bad failed") || !strings.Contains(said, "no such luck") {
+		t.Errorf("ended with %v:\n%s", err, said)
+	}
+	tries, _ := os.ReadFile(b.diary)
+	if n := strings.Count(string(tries), "tried"); n != 2 {
+		t.Errorf("the task that fails was tried %d times, want 2", n)
+	}
+	if _, err := os.Stat(filepath.Join(b.dir, "work", "y")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAJobWithAKeyIsTakenInOnceAlsoByTheNextBroker(t *testing.T) {
+	b := up(t, twoClusters)
+	spec := job("true")
+	spec.Key = "run/task/1"
+	first := b.submit(spec)
+	b.end(first)
+	if again := b.submit(spec); again != first {
+		t.Errorf("the second time it is job %s, the first time it was %s", again, first)
+	}
+	b.down()
+	b.start()
+	if again := b.submit(spec); again != first {
+		t.Errorf("the next broker makes job %s of it, the first made %s", again, first)
+	}
+	if j, err := b.client.Job(context.Background(), "key:run/task/1"); err != nil || fmt.Sprint(j.ID) != first {
+		t.Errorf("by its key it is %v, %v", j.ID, err)
+	}
+	spec.Key = "run/task/2"
+	if other := b.submit(spec); other == first {
+		t.Error("another key gave the same job")
+	} else {
+		b.end(other)
+	}
+}

@@ -1,0 +1,39 @@
+package daemon_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+)
+
+func TestOfProgramsThatAreStartedAgainOnlyTheLastLeavesResults(t *testing.T) {
+	leeds := sshdtest.Start(t)
+	b := up(t, twoSites(t, map[string]*sshdtest.Server{"leeds": leeds, "york": sshdtest.Start(t)}))
+	spec := job("sh", "-c", "date >x; exit 3")
+	spec.On, spec.Workdir = []string{"leeds"}, b.TempDir()
+	spec.Retries, spec.RetryOn = 2, []string{jobfile.RetryFailed}
+	spec.Leave = []jobfile.FarOutput{{From: "x", To: "leeds:runs/"}}
+	if j := b.end(b.submit(spec)); j.Attempts != 3 {
+		t.Errorf("it is %s after %d attempts: %s", j.State, j.Attempts, j.Why)
+	}
+	b.appears(filepath.Join(leeds.Home, "runs", "x"))
+	if _, err := os.Stat(filepath.Join(spec.Workdir, "x")); err == nil {
+		t.Error("what was to be left came home")
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		left, err := filepath.Glob(filepath.Join(leeds.Dir, "there", "*", "outgoing", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%v stays where it arose", left)
+		}
+	}
+}

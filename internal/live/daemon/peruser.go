@@ -1,0 +1,163 @@
+package daemon
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/peruser"
+	"github.com/godwit-hpc/godwit/internal/driver/pool"
+	"github.com/godwit-hpc/godwit/internal/driver/remote"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/host/account"
+	"github.com/godwit-hpc/godwit/internal/live/broker"
+	"github.com/godwit-hpc/godwit/internal/live/config"
+)
+
+// forUsers has a cluster used by each user as themselves.
+func (g *grid) forUsers(b *broker.Cluster, c *config.Cluster) {
+	d := peruser.New(peruser.Options{
+		Cluster: c.Name, Own: b.Driver, Owner: g.users.owner, Log: g.Log,
+		Open: func(user uint32) (peruser.Member, error) { return g.openFor(b, c, user) },
+		Left: func() ([]uint32, error) { return g.left(c) },
+		Sent: func(user uint32, id driver.ID) bool { return g.sent(c, user)[id] },
+	})
+	g.keepOpen(d)
+	b.Driver = d
+}
+
+// openFor makes the driver of a cluster for a user: an outpost on this machine, or
+// over an SSH connection of that user, with their keys and to their account.
+func (g *grid) openFor(b *broker.Cluster, c *config.Cluster, user uint32) (peruser.Member, error) {
+	as, err := g.users.account(user)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.SSHHosts) == 0 {
+		return g.reach(c, c.SSH, "", as)
+	}
+	hosts := new(pooledMember)
+	var members []pool.Member
+	for i, ssh := range c.SSHHosts {
+		d, err := g.reach(c, ssh, memberWord(i), as)
+		if err != nil {
+			return nil, errors.Join(err, hosts.Close())
+		}
+		hosts.hosts = append(hosts.hosts, d)
+		members = append(members, pool.Member{Name: config.SSHHost(ssh), Procs: b.Hosts[i].Procs, Driver: d})
+	}
+	hosts.Driver, err = pool.New(c.Name, members)
+	return hosts, err
+}
+
+// pooledMember is several hosts as one user reaches them.
+type pooledMember struct {
+	*pool.Driver
+	hosts []*remote.Driver
+}
+
+// Quiet says that none of them is needed.
+func (p *pooledMember) Quiet() bool {
+	for _, d := range p.hosts {
+		if !d.Quiet() {
+			return false
+		}
+	}
+	return true
+}
+
+// Close ends the connections.
+func (p *pooledMember) Close() error {
+	var errs []error
+	for _, d := range p.hosts {
+		errs = append(errs, d.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// dress makes a connection that of a user.
+func (g *grid) dress(o *remote.Options, c *config.Cluster, as *account.User) (err error) {
+	o.As = as.Become
+	o.Control = "" // where theirs are, their own settings of ssh say
+	o.Log = g.Log.With("user", as.Name)
+	if c.SSH == "" {
+		o.Here = append(g.users.self[:1:1], "outpost")
+	}
+	// Of a folder that was given, everybody has a part of their own.
+	o.Settings.Dir = strings.ReplaceAll(c.Dir, "%u", as.Name)
+	o.Socket, err = g.users.door(as.ID)
+	return err
+}
+
+// kin is a part of the path of every folder in which users other than our own have
+// attempts on a machine of the cluster; "": there are none.
+func (g *grid) kin(c *config.Cluster, owner string) string {
+	if g.users == nil || c.Driver != config.Local {
+		return ""
+	}
+	dir := cmp.Or(c.Dir, filepath.Join(".local", "state", "godwit", "outposts", c.Name))
+	if i := strings.LastIndex(dir, "%u"); i >= 0 {
+		dir = dir[i+len("%u"):]
+	}
+	return filepath.Join("/", dir, owner, "attempts") + "/"
+}
+
+// sentFile remembers which attempts may be known to a cluster.
+func (g *grid) sentFile(c *config.Cluster, word string, as *account.User) string {
+	if as == nil {
+		return filepath.Join(g.State, "clusters", c.Name+word+".sent")
+	}
+	return filepath.Join(g.users.dir(as.ID), c.Name+word+".sent")
+}
+
+// sent are the attempts of a user that a cluster may know.
+func (g *grid) sent(c *config.Cluster, user uint32) map[driver.ID]bool {
+	words := []string{""}
+	if n := len(c.SSHHosts); n > 0 {
+		words = nil
+		for i := range n {
+			words = append(words, memberWord(i))
+		}
+	}
+	all := map[driver.ID]bool{}
+	for _, w := range words {
+		known, err := remote.Sent(g.sentFile(c, w, &account.User{ID: user}))
+		if err != nil {
+			g.Log.Warn("not known what was sent", "cluster", c.Name, "user", strconv.FormatUint(uint64(user), 10), "error", err)
+		}
+		for id := range known { // order-free: a set
+			all[id] = true
+		}
+	}
+	return all
+}
+
+// left are the users of whom a cluster may know attempts.
+func (g *grid) left(c *config.Cluster) ([]uint32, error) {
+	users, err := g.users.all()
+	var list []uint32
+	for _, u := range users {
+		if len(g.sent(c, u)) > 0 {
+			list = append(list, u)
+		}
+	}
+	return list, err
+}
+
+// ownAccounts complains about a cluster at which all users would be the same one.
+func ownAccounts(cfg *config.Config) error {
+	for i := range cfg.Clusters {
+		c := &cfg.Clusters[i]
+		for _, ssh := range slices.Concat(c.SSHHosts, []string{c.SSH}) {
+			if strings.Contains(ssh, "@") {
+				return &badinput.Error{File: cfg.File, Field: "clusters." + c.Name + ".ssh", Value: ssh,
+					Want: "the host alone: with --shared everybody goes there as themselves; who the broker itself is there, root's settings of ssh say"}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package daemon
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/driver/remote"
+	"github.com/godwit-hpc/godwit/internal/host/account"
+	"github.com/godwit-hpc/godwit/internal/live/config"
+)
+
+// far makes the driver of a cluster that is reached by SSH. It connects beside
+// us; whoever needs the cluster waits for that.
+func (g *grid) far(c *config.Cluster) (driver.Driver, error) {
+	if len(c.SSHHosts) > 0 {
+		return g.several(c)
+	}
+	return g.reach(c, c.SSH, "", nil)
+}
+
+// reach makes the driver of one host, or of a whole cluster behind it. The word
+// tells hosts of one cluster apart that may share a file system; as is the user
+// who is to reach it, nil for our own.
+func (g *grid) reach(c *config.Cluster, ssh, word string, as *account.User) (*remote.Driver, error) {
+	owner, err := g.identity()
+	if err != nil {
+		return nil, err
+	}
+	o := remote.Options{Cluster: c.Name, SSH: ssh, SSHOptions: c.SSHOptions, Socket: g.door, Control: control(g.socket), Owner: owner + word,
+		Sent: g.sentFile(c, word, as), Settings: *g.settings(c), Log: g.Log}
+	o.Settings.Kin = g.kin(c, o.Owner)
+	if as != nil {
+		if err := g.dress(&o, c, as); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(o.Sent), 0o700); err != nil {
+		return nil, err
+	}
+	if len(g.Agent) > 0 { // as tests have it
+		o.Binary = g.Agent[0]
+	}
+	d, err := remote.New(o)
+	if err != nil {
+		return nil, err
+	}
+	if as == nil {
+		g.keepOpen(d)
+	}
+	return d, nil
+}
+
+// identity is a word by which this broker is known where others have folders
+// too. It stays the same as long as the state folder lives: so do the numbers of
+// jobs.
+func (g *grid) identity() (string, error) {
+	g.mu.Lock() // clusters are opened side by side, and it is one for all
+	defer g.mu.Unlock()
+	file := filepath.Join(g.State, "identity")
+	text, err := os.ReadFile(file)
+	if word := strings.TrimSpace(string(text)); err == nil && word != "" {
+		return word, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	id := make([]byte, 6)
+	_, _ = rand.Read(id) // never fails
+	word := hex.EncodeToString(id)
+	if err := os.WriteFile(file+".new", []byte(word+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	return word, os.Rename(file+".new", file)
+}
+
+// control is a folder for sockets of ssh: that of our own socket, which is ours
+// alone, if its path leaves room for their names.
+func control(socket string) string {
+	const room = 100 - len("/ssh-0123456789ab.0123456789abcdef")
+	if dir := filepath.Dir(socket); len(dir) <= room {
+		return dir
+	}
+	return ""
+}

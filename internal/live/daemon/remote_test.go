@@ -1,0 +1,215 @@
+package daemon_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver/remote/sshdtest"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// nearAndFar is the settings of a cluster on this machine and of one that is
+// reached by SSH.
+func nearAndFar(t testing.TB, s *sshdtest.Server, more string) string {
+	t.Helper()
+	options, err := json.Marshal(s.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Our binaries are brought once for all tests: that takes a while.
+	bin := filepath.Join(filepath.Dir(binary), "bin")
+	if err := errors.Join(os.MkdirAll(bin, 0o700), os.Mkdir(filepath.Join(s.Dir, "far"), 0o700), os.Symlink(bin, filepath.Join(s.Dir, "far", "bin"))); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`
+clusters:
+  - {name: near, cpus: [0], slots: 4}
+  - {name: far, ssh: %s, ssh_options: %s, dir: %q%s}
+intervals: {sample: 200ms}
+`, s.Host(), options, filepath.Join(s.Dir, "far"), more)
+}
+
+// farLog is what the program of a job has written at the other end.
+func farLog(t testing.TB, s *sshdtest.Server, id string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(s.Dir, "far", "*", "attempts", id+".*", "work", "log"))
+	if err != nil || len(files) != 1 {
+		return ""
+	}
+	text, _ := os.ReadFile(files[0])
+	return string(text)
+}
+
+func TestAJobMovesToAnotherMachineAndBack(t *testing.T) {
+	s := sshdtest.Start(t)
+	b := up(t, nearAndFar(t, s, ""))
+	const steps = 300
+	spec := slowJob(steps)
+	spec.Workdir, spec.On = t.TempDir(), []string{"near", "far"}
+	if err := os.WriteFile(filepath.Join(spec.Workdir, "input"), []byte("data"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	large(t, filepath.Join(s.Home, "extra"), 1, 1<<20) // it goes along, and does not come home
+	spec.Far = []jobfile.FarInput{{From: "far:extra", As: "extra"}}
+	id := b.submit(spec)
+	for _, to := range []string{"far", "near", "far"} {
+		at := b.until(id, running).Cluster
+		if at == to {
+			continue
+		}
+		seen := strings.Count(b.output(id, 1), "\n")
+		b.shows(id, fmt.Sprintf("step %d ", seen+5))
+		done, err := b.client.Migrate(context.Background(), id, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(done.Text)
+		b.until(id, func(j *api.Job) bool { return j.State == core.Running && j.Cluster == to })
+	}
+	if j := b.endsRight(id, steps); j.Migrations < 2 || j.Cluster != "far" {
+		t.Errorf("it was moved %d times and ended in %s", j.Migrations, j.Cluster)
+	}
+	for name, want := range map[string]string{"input": "data", "log": wantSlow(steps)} {
+		if got, err := os.ReadFile(filepath.Join(spec.Workdir, name)); err != nil || string(got) != want {
+			t.Errorf("%s has %d bytes, want %d: %v", name, len(got), len(want), err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(spec.Workdir, "extra")); err == nil {
+		t.Error("an input that was not changed came home")
+	}
+	b.nothingFar(s, id)
+}
+
+// nothingFar waits until nothing of a job is left at the other end.
+func (b *bed) nothingFar(s *sshdtest.Server, id string) {
+	b.Helper()
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		left, err := filepath.Glob(filepath.Join(s.Dir, "far", "*", "attempts", id+".*"))
+		if err == nil && len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			b.Errorf("%v are left: %v", left, err)
+			return
+		}
+	}
+}
+
+func TestWhatAJobWritesWhileItsClusterIsOutOfReachIsNotLost(t *testing.T) {
+	s := sshdtest.Start(t)
+	b := up(t, nearAndFar(t, s, ", slots: 4"))
+	const steps = 300
+	spec := slowJob(steps)
+	spec.Workdir, spec.On = t.TempDir(), []string{"far"}
+	id := b.submit(spec)
+	b.shows(id, "step 10 ")
+	s.Down(true)
+	at := strings.Count(farLog(t, s, id), "\n")
+	for end := time.Now().Add(time.Minute); strings.Count(farLog(t, s, id), "\n") < min(at+60, steps) && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if got := strings.Count(b.output(id, 1), "\n"); got >= steps {
+		t.Errorf("%d lines came while nobody could bring them", got)
+	}
+	// A newcomer goes elsewhere at once.
+	other := job("echo", "here")
+	if j := b.end(b.submit(other)); j.State != core.Done || j.Cluster != "near" {
+		t.Errorf("it is %s in %q: %s", j.State, j.Cluster, j.Why)
+	}
+	s.Down(false)
+	b.endsRight(id, steps)
+	b.nothingFar(s, id)
+}
+
+// farBroker is a broker in a process of its own, which can be killed.
+func farBroker(b *bed) (kill func()) {
+	b.Helper()
+	cmd := exec.Command(binary, "up", "--config", filepath.Join(b.dir, "config.yaml"))
+	cmd.Env = append(os.Environ(), "GODWIT_STATE="+filepath.Join(b.dir, "state"))
+	log, err := os.OpenFile(filepath.Join(b.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	_ = log.Close()
+	dead := false
+	kill = func() {
+		if !dead {
+			dead = true
+			_ = cmd.Process.Signal(syscall.SIGKILL)
+			_ = cmd.Wait()
+			b.client.Close()
+		}
+	}
+	b.Cleanup(kill)
+	b.client = api.Dial(api.SocketPath(filepath.Join(b.dir, "state")))
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := b.client.Ping(context.Background()); err == nil {
+			return kill
+		}
+		if time.Now().After(end) {
+			text, _ := os.ReadFile(filepath.Join(b.dir, "log"))
+			b.Fatalf("no broker: %s", text)
+		}
+	}
+}
+
+func TestABrokerThatIsKilledFindsItsJobsOnOtherMachinesAgain(t *testing.T) {
+	s := sshdtest.Start(t)
+	b := &bed{TB: t, dir: t.TempDir()}
+	if err := os.WriteFile(filepath.Join(b.dir, "config.yaml"), []byte(nearAndFar(t, s, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kill := farBroker(b)
+	const steps = 120
+	spec := slowJob(steps)
+	spec.Workdir, spec.On = t.TempDir(), []string{"far"}
+	id := b.submit(spec)
+	for n := range 3 {
+		b.shows(id, fmt.Sprintf("step %d ", 10+30*n))
+		kill()
+		kill = farBroker(b)
+	}
+	b.endsRight(id, steps)
+	b.nothingFar(s, id)
+}
+
+// What comes from other machines may speak for agents and for nobody else.
+func TestAgentsCannotRuleTheBroker(t *testing.T) {
+	b := up(t, oneCluster)
+	socket := filepath.Join(filepath.Dir(api.SocketPath(filepath.Join(b.dir, "state"))), "agents.sock")
+	c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	}}}
+	defer c.CloseIdleConnections()
+	for path, want := range map[string]int{"/v1/jobs": http.StatusForbidden, "/v1/ping": http.StatusForbidden,
+		"/v1/shutdown": http.StatusForbidden, "/v1/depot/../jobs": http.StatusForbidden, "/v1/agent": http.StatusUpgradeRequired} {
+		answer, err := c.Post("http://broker"+path, "application/json", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%s is answered %s %s", path, answer.Status, text)
+		}
+	}
+}

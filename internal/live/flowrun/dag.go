@@ -1,0 +1,73 @@
+package flowrun
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/flowfile"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
+)
+
+// unknown is how long a task is taken to run of which nothing is known: what the
+// first of its kind took says more.
+const unknown = 10.0
+
+// DAG is the workflow as planning sees it, on clusters, each given as a host whose
+// class is its place in the list; and how many times the work over the speed single
+// kinds of tasks take on single clusters.
+func DAG(f *flowfile.Flow, hosts []flow.Host) (*flow.DAG, func(kind, class int) float64, error) {
+	tasks := make([]flow.Task, len(f.Tasks))
+	prior := make([]float64, len(f.Kinds)*len(hosts))
+	for i := range prior {
+		prior[i] = 1
+	}
+	for i := range f.Tasks {
+		t := &f.Tasks[i]
+		width := max(1, t.Job.Min)
+		x := flow.Task{Name: t.ID, Work: unknown, Wide: width, Kind: t.Kind}
+		if t.Estimate > 0 {
+			x.Work = t.Estimate.Seconds() / float64(width)
+		}
+		if len(t.On) > 0 {
+			x.Work = reference(t.On, hosts)
+			for h := range hosts {
+				if on := t.On[hosts[h].Name]; on > 0 {
+					prior[t.Kind*len(hosts)+h] = on.Seconds() * hosts[h].Speed / x.Work
+				}
+			}
+		}
+		if len(t.Job.On) > 0 {
+			x.Only = make([]bool, len(hosts))
+			for h := range hosts {
+				x.Only[h] = slices.Contains(t.Job.On, hosts[h].Name)
+			}
+		}
+		tasks[i] = x
+	}
+	edges := make([]flow.Edge, len(f.Needs))
+	for i, n := range f.Needs {
+		edges[i] = flow.Edge{From: n.From, To: n.To, Bytes: float64(n.Bytes)}
+	}
+	d, err := flow.NewDAG(tasks, edges)
+	return d, func(kind, class int) float64 { return prior[kind*len(hosts)+class] }, err
+}
+
+// reference is the work of a task that is known on some clusters: the middle of what
+// these tell.
+func reference(on map[string]time.Duration, hosts []flow.Host) float64 {
+	sum, n := 0.0, 0.0
+	for h := range hosts {
+		if d := on[hosts[h].Name]; d > 0 {
+			sum += math.Log(d.Seconds() * hosts[h].Speed)
+			n++
+		}
+	}
+	if n == 0 {
+		for _, name := range slices.Sorted(maps.Keys(on)) { // none of them is here
+			return on[name].Seconds()
+		}
+	}
+	return math.Exp(sum / n)
+}

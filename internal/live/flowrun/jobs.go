@@ -1,0 +1,343 @@
+package flowrun
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/follow"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
+	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
+)
+
+func (r *runner) connect(ctx context.Context) error {
+	c, err := r.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	if r.client != nil {
+		r.client.Close()
+	}
+	r.client = c
+	return nil
+}
+
+// insist asks the broker until it answers, and gives up when it has been away for
+// long.
+func (r *runner) insist(ctx context.Context, ask func(c *api.Client) error) error {
+	begin := r.Clock()
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := ask(r.client)
+		if err == nil || badinput.Is(err) || ctx.Err() != nil || r.Clock.Since(begin) > r.Patience {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		_ = r.connect(ctx) // else the next question fails
+	}
+}
+
+// Unknown is the way between two clusters of which nothing is known. Every file comes
+// home and goes out again: a gigabit and a millisecond.
+var Unknown = flow.Route{Latency: 1e-3, PerByte: 8e-9}
+
+// prepare asks which clusters there are and makes the conductor.
+func (r *runner) prepare(ctx context.Context) error {
+	var list []api.Cluster
+	if err := r.insist(ctx, func(c *api.Client) (err error) { list, err = c.Clusters(ctx); return err }); err != nil {
+		return err
+	}
+	for i, c := range list {
+		r.state.Hosts = append(r.state.Hosts, flow.Host{Name: c.Name, Site: i, Class: i, Cores: max(1, c.Procs), Speed: max(0.01, c.Speed), Down: c.State != "up"})
+	}
+	d, prior, err := DAG(r.Flow, r.state.Hosts)
+	if err != nil {
+		return err
+	}
+	r.state.DAG = d
+	route := func(from, to int) flow.Route {
+		if r.Route != nil {
+			return r.Route(r.state.Hosts[from].Name, r.state.Hosts[to].Name)
+		}
+		return Unknown
+	}
+	r.c, err = conduct.New(conduct.Config{
+		DAG: d, Hosts: r.state.Hosts, Sites: len(list), Route: route, Budget: r.Budget, Prior: prior, StopAll: r.StopAll,
+		Retries: func(t int) int { return retries(r.Flow.Tasks[t].Job) },
+	})
+	var nobody *flow.NobodyError
+	if errors.As(err, &nobody) {
+		t := &r.Flow.Tasks[nobody.Task]
+		return &badinput.Error{Field: "task", Value: t.ID, Want: fmt.Sprintf("a cluster that has %d processors%s; there is none", t.Job.Min, only(t.Job.On))}
+	}
+	if err != nil {
+		return err
+	}
+	r.state.Bound = flow.LowerBound(d, flow.NewGrid(r.state.Hosts, len(list), route))
+	r.changed(ctx, list)
+	return nil
+}
+
+func only(on []string) string {
+	if len(on) == 0 {
+		return ""
+	}
+	return ", among " + strings.Join(on, ", ")
+}
+
+// retries is how often a task is started again after a failure of its own.
+func retries(j *jobfile.Job) int {
+	if slices.Contains(j.RetryOn, jobfile.RetryFailed) {
+		return j.Retries
+	}
+	return 0
+}
+
+// lookAround asks how the clusters are, beside the loop: one of them may take its
+// time to say.
+func (r *runner) lookAround(ctx context.Context) {
+	if r.looking {
+		return
+	}
+	r.looking = true
+	go func() {
+		soon, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		var list []api.Cluster
+		if c, err := r.Connect(soon); err == nil {
+			list, _ = c.Clusters(soon) // else as they were; who follows a job says if the broker stays away
+			c.Close()
+		}
+		r.looks <- list
+	}()
+}
+
+// changed tells the conductor what the clusters give to a task.
+func (r *runner) changed(ctx context.Context, list []api.Cluster) {
+	for _, c := range list {
+		h := r.host(c.Name)
+		if h < 0 {
+			continue
+		}
+		r.step(ctx, conduct.Input{Kind: conduct.Changed, Host: h, Share: share(c), Down: c.State != "up"})
+	}
+}
+
+// share is what a task would get that takes the place of one that runs: the cluster
+// tells what one more would get, and ours count among those that are there.
+func share(c api.Cluster) float64 {
+	if c.Running == 0 || c.Share <= 0 || c.Procs <= 0 {
+		return c.Share
+	}
+	if rest := 1/c.Share - 1/float64(c.Procs); rest > 1 {
+		return 1 / rest
+	}
+	return 1
+}
+
+func (r *runner) host(cluster string) int {
+	return slices.IndexFunc(r.state.Hosts, func(h flow.Host) bool { return h.Name == cluster })
+}
+
+func (r *runner) key(task, try int) string {
+	return fmt.Sprintf("%s/%s/%d", r.ID, r.Flow.Tasks[task].ID, try)
+}
+
+// maxTries bounds how many tries of a task are looked for.
+const maxTries = 10_000
+
+// recall finds what became of a run that was begun earlier. A task whose parents are
+// not done was never submitted.
+func (r *runner) recall(ctx, inner context.Context) error {
+	parents := make([]int, len(r.state.Tasks))
+	var open []int
+	for t := range parents {
+		r.state.DAG.Parents(t, func(int, float64) { parents[t]++ })
+		if parents[t] == 0 {
+			open = append(open, t)
+		}
+	}
+	for len(open) > 0 {
+		t := open[0]
+		open = open[1:]
+		job, err := r.last(ctx, t)
+		if err != nil {
+			return err
+		}
+		x := &r.state.Tasks[t]
+		switch {
+		case job == nil:
+			continue
+		case !job.Over() || job.State == core.Done && r.missing(t) != "":
+			// It runs, or its results are on their way home, or were removed.
+			x.recalled = job.Over()
+			if h := r.host(job.Cluster); h >= 0 {
+				r.step(inner, conduct.Input{Kind: conduct.Adopt, Task: t, Host: h})
+			} else {
+				r.step(inner, conduct.Input{Kind: conduct.Adopt, Task: t})
+			}
+			x.Job = job.ID
+			r.follow(inner, t, x.Try, job.ID)
+			continue
+		case job.State != core.Done:
+			continue // it is tried again, as another job
+		}
+		x.Job, x.Done, x.Cluster, x.State = job.ID, true, job.Cluster, job.State
+		if job.Started != nil && job.Ended != nil {
+			x.Started, x.Ended = job.Started.Time, job.Ended.Time
+		}
+		r.step(inner, conduct.Input{Kind: conduct.Ended, Task: t, Host: max(0, r.host(job.Cluster)), Seconds: job.WallS})
+		r.state.DAG.Children(t, func(child int) {
+			if parents[child]--; parents[child] == 0 {
+				open = append(open, child)
+			}
+		})
+	}
+	return nil
+}
+
+// last is the job of a task's last try; nil if it was never submitted.
+func (r *runner) last(ctx context.Context, t int) (*api.Job, error) {
+	var found *api.Job
+	for try := 1; try < maxTries; try++ {
+		var job api.Job
+		err := r.insist(ctx, func(c *api.Client) (err error) { job, err = c.Job(ctx, "key:"+r.key(t, try)); return err })
+		if badinput.Is(err) {
+			break // there is none
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = &job
+		r.state.Tasks[t].Try = try
+	}
+	return found, nil
+}
+
+// submitAll carries out the orders.
+func (r *runner) submitAll(ctx context.Context) error {
+	for len(r.ready) > 0 && !r.leaving {
+		o := r.ready[0]
+		r.ready = r.ready[1:]
+		if err := r.submit(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// submit hands in the job of a task. What is wrong with the task is told as its
+// failure; an error is that the broker cannot be reached.
+func (r *runner) submit(ctx context.Context, o conduct.Order) error {
+	x, task := &r.state.Tasks[o.Task], &r.Flow.Tasks[o.Task]
+	x.Try++
+	x.Started, x.Ended, x.recalled = time.Time{}, time.Time{}, false
+	job := *task.Job
+	job.Name = r.Flow.Name + "." + task.ID
+	job.Workdir, job.Inputs = r.Flow.Dir, nil
+	for _, out := range task.Outputs {
+		job.Outputs = append(job.Outputs, out.Name)
+	}
+	if len(job.Outputs) == 0 {
+		job.Outputs = []string{".godwit-nothing"} // none named would be all that changed
+	}
+	job.On = []string{r.state.Hosts[o.Host].Name}
+	job.Estimate = task.Estimate
+	job.Key = r.key(o.Task, x.Try)
+	job.RetryOn = slices.DeleteFunc(slices.Clone(job.RetryOn), func(s string) bool { return s == jobfile.RetryFailed })
+	job.Env = maps.Clone(r.Env)
+	if job.Env == nil {
+		job.Env = map[string]string{}
+	}
+	maps.Copy(job.Env, task.Job.Env)
+	job.Env["GODWIT_FLOW"], job.Env["GODWIT_TASK"] = r.Flow.Name, task.ID
+	var id core.JobID
+	err := r.insist(ctx, func(c *api.Client) error {
+		work, err := r.Send(ctx, c, r.Flow.Dir, task.Inputs)
+		if err != nil {
+			return err
+		}
+		done, err := c.Submit(ctx, &api.Submit{Job: job, Work: work})
+		if err == nil && len(done.IDs) == 1 {
+			id = done.IDs[0]
+		}
+		return err
+	})
+	if badinput.Is(err) {
+		r.hear(ctx, event{task: o.Task, try: x.Try, err: err})
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("submitting task %s: %w", task.ID, err)
+	}
+	x.Job, x.Cluster = id, job.On[0]
+	r.follow(ctx, o.Task, x.Try, id)
+	return nil
+}
+
+// follow tells what becomes of a job, beside the loop.
+func (r *runner) follow(ctx context.Context, task, try int, id core.JobID) {
+	go func() {
+		tell := func(e event) {
+			e.task, e.try = task, try
+			select {
+			case r.events <- e:
+			case <-ctx.Done():
+			}
+		}
+		var told core.State
+		job, err := follow.Job(ctx, follow.Options{Connect: r.Connect, Job: fmt.Sprint(id), Patience: r.Patience, See: func(l *api.Live) {
+			if l.Job.State != told || l.Job.PredictedEnd != nil {
+				told = l.Job.State
+				tell(event{job: &l.Job})
+			}
+		}})
+		switch {
+		case err != nil:
+			tell(event{err: fmt.Errorf("job %d: %w", id, err)})
+		case job != nil:
+			tell(event{job: job, end: true})
+		}
+	}()
+}
+
+// lastLines is the end of what a job wrote.
+func (r *runner) lastLines(ctx context.Context, j *api.Job) string {
+	const most, few = 4 << 10, 3
+	for _, stream := range []int{2, 1} {
+		var out bytes.Buffer
+		if _, err := r.client.Logs(ctx, fmt.Sprint(j.ID), stream, 0, false, &tail{to: &out, most: most}); err != nil {
+			continue
+		}
+		if text := strings.TrimSpace(out.String()); text != "" {
+			lines := strings.Split(text, "\n")
+			return strings.Join(lines[max(0, len(lines)-few):], " | ")
+		}
+	}
+	return ""
+}
+
+// tail keeps the end of what is written.
+type tail struct {
+	to   *bytes.Buffer
+	most int
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.to.Write(p)
+	if over := t.to.Len() - t.most; over > 0 {
+		t.to.Next(over)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,197 @@
+package flowrun
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// ends runs a workflow that must not be kept from being carried out.
+func ends(t *testing.T, o Options) *State {
+	t.Helper()
+	s, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Over {
+		t.Error("it is not over")
+	}
+	return s
+}
+
+func wantKeys(t *testing.T, b *fakeBroker, want ...string) {
+	t.Helper()
+	if got := b.keys(); !slices.Equal(got, want) {
+		t.Errorf("jobs %v, want %v", got, want)
+	}
+}
+
+func TestTasksAreSubmittedOneAfterAnotherAsTheyBecomeReady(t *testing.T) {
+	b := newBroker(t)
+	s := ends(t, b.options(b.line("a", "b", "c")))
+	wantKeys(t, b, "run/a/1", "run/b/1", "run/c/1")
+	for _, x := range s.Tasks {
+		if !x.Done || x.Job == 0 || x.Cluster == "" {
+			t.Errorf("%+v", x)
+		}
+	}
+}
+
+func TestATaskThatFailsIsTriedAsOftenAsItMayAndIsToldWithItsLastLines(t *testing.T) {
+	b := newBroker(t)
+	b.outcome = func(key string) outcome {
+		if strings.HasPrefix(key, "run/b/") {
+			return outcome{State: core.Failed, Why: "exit code 3", Stderr: "one\ntwo\nno such file\n"}
+		}
+		return outcome{State: core.Done, Makes: true}
+	}
+	f := b.line("a", "b", "c")
+	f.Tasks[1].Job.Retries, f.Tasks[1].Job.RetryOn = 2, []string{jobfile.RetryFailed}
+	s := ends(t, b.options(f))
+	wantKeys(t, b, "run/a/1", "run/b/1", "run/b/2", "run/b/3")
+	if x := s.Tasks[1]; !x.Failed || x.Done || !strings.Contains(x.Why, "exit code 3") || !strings.Contains(x.Why, "no such file") {
+		t.Errorf("%+v", x)
+	}
+	if x := s.Tasks[2]; x.Job != 0 || x.Done {
+		t.Errorf("c was run though b failed: %+v", x)
+	}
+}
+
+func TestATaskThatSucceedsAtTheSecondTryLetsOthersGoOn(t *testing.T) {
+	b := newBroker(t)
+	b.outcome = func(key string) outcome {
+		if key == "run/a/1" {
+			return outcome{State: core.Failed}
+		}
+		return outcome{State: core.Done, Makes: true}
+	}
+	f := b.line("a", "b")
+	f.Tasks[0].Job.Retries, f.Tasks[0].Job.RetryOn = 1, []string{jobfile.RetryFailed}
+	s := ends(t, b.options(f))
+	wantKeys(t, b, "run/a/1", "run/a/2", "run/b/1")
+	if !s.Tasks[1].Done {
+		t.Errorf("%+v", s.Tasks[1])
+	}
+}
+
+func TestATaskThatEndsWellWithoutItsOutputHasFailed(t *testing.T) {
+	b := newBroker(t)
+	b.outcome = func(string) outcome { return outcome{State: core.Done} }
+	s := ends(t, b.options(b.line("a", "b")))
+	if x := s.Tasks[0]; !x.Failed || !strings.Contains(x.Why, "did not make a") {
+		t.Errorf("%+v", x)
+	}
+	wantKeys(t, b, "run/a/1")
+}
+
+func TestAnotherRunGoesOnWhereTheFirstWasAndRunsNothingTwice(t *testing.T) {
+	b := newBroker(t)
+	f := b.line("a", "b", "c", "d")
+	// a is done, b failed once and runs now, as the broker has it.
+	job := func(key string, out outcome) *fakeJob {
+		return b.jobs[b.add(jobfile.Job{Key: key, On: []string{"here"}, Outputs: []string{strings.Split(key, "/")[1]}}, out)-1]
+	}
+	b.end(job("run/a/1", outcome{State: core.Done, Makes: true}))
+	b.end(job("run/b/1", outcome{State: core.Failed}))
+	job("run/b/2", outcome{State: core.Done, Makes: true})
+	o := b.options(f)
+	o.Again = true
+	s := ends(t, o)
+	wantKeys(t, b, "run/a/1", "run/b/1", "run/b/2", "run/c/1", "run/d/1")
+	for _, x := range s.Tasks {
+		if !x.Done {
+			t.Errorf("%+v", x)
+		}
+	}
+}
+
+func TestATaskWhoseResultWasRemovedIsRunAgain(t *testing.T) {
+	b := newBroker(t)
+	f := b.line("a", "b")
+	ends(t, b.options(f))
+	if err := os.Remove(filepath.Join(b.dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	o := b.options(f)
+	o.Again = true
+	var news []string
+	o.See = func(s *State) { news = append(news, s.News...) }
+	ends(t, o)
+	if all := strings.Join(news, "; "); !strings.Contains(all, "task a is run again: a is gone") {
+		t.Error(all)
+	}
+	if keys := b.keys(); len(keys) < 3 || keys[2] != "run/a/2" {
+		t.Errorf("%v", keys)
+	}
+}
+
+func TestABrokerThatGoesAwayForAMomentIsAskedAgain(t *testing.T) {
+	b := newBroker(t)
+	b.outcome = func(string) outcome { return outcome{State: core.Done, Makes: true, GoesAway: true} }
+	s := ends(t, b.options(b.line("a", "b")))
+	wantKeys(t, b, "run/a/1", "run/b/1")
+	if !s.Tasks[1].Done {
+		t.Errorf("%+v", s.Tasks[1])
+	}
+}
+
+func TestAJobThatTheBrokerDoesNotTakeIsTheFailureOfItsTask(t *testing.T) {
+	b := newBroker(t)
+	b.refuse = func(key string) *api.Error {
+		if strings.HasPrefix(key, "run/b/") {
+			return &api.Error{Code: 2, Field: "command", Text: "a program that exists"}
+		}
+		return nil
+	}
+	s := ends(t, b.options(b.line("a", "b", "c")))
+	if x := s.Tasks[1]; !x.Failed || !strings.Contains(x.Why, "a program that exists") {
+		t.Errorf("%+v", x)
+	}
+	wantKeys(t, b, "run/a/1")
+}
+
+func TestInterruptedItCancelsWhatRunsAndStartsNothingMore(t *testing.T) {
+	b := newBroker(t)
+	b.outcome = func(string) outcome { return outcome{Stays: true} }
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	o := b.options(b.line("a", "b"))
+	o.See = func(s *State) {
+		if !s.Tasks[0].Started.IsZero() {
+			interrupt()
+		}
+	}
+	s, err := Run(ctx, o)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	wantKeys(t, b, "run/a/1")
+	if s.Tasks[0].Done {
+		t.Errorf("%+v", s.Tasks[0])
+	}
+	select {
+	case <-b.jobs[0].cancelled:
+	default:
+		t.Error("the job was not cancelled")
+	}
+}
+
+func TestATaskThatNoClusterCanRunIsNamedBeforeAnythingIsSubmitted(t *testing.T) {
+	b := newBroker(t)
+	f := b.line("a", "wide")
+	f.Tasks[1].Job.Min = 99
+	_, err := Run(t.Context(), b.options(f))
+	if !badinput.Is(err) || !strings.Contains(err.Error(), "wide") || !strings.Contains(err.Error(), "99 processors") {
+		t.Errorf("%v", err)
+	}
+	wantKeys(t, b)
+}

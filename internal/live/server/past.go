@@ -1,0 +1,86 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+)
+
+func (s *server) clusters(r *http.Request) ([]api.Cluster, error) {
+	views, err := s.Broker.Clusters(r.Context())
+	list := make([]api.Cluster, 0, len(views))
+	for _, v := range views {
+		c := api.Cluster{Name: v.Name, State: "up", Driver: v.Kind, Hosts: max(len(v.Hosts), len(v.HostNames)), Procs: v.Procs, Idle: v.Idle, Speed: v.Speed,
+			Share: v.Share, Running: v.Running, Waiting: v.Waiting, Methods: []string{}, Why: v.Why}
+		if v.Away {
+			c.State = "down"
+		}
+		if v.Methods != nil {
+			c.Methods = v.Methods(r.Context())
+		}
+		c.Reliability = reliability(v.Reliability)
+		list = append(list, c)
+	}
+	return list, err
+}
+
+func (s *server) history(r *http.Request) ([]api.History, error) {
+	past, err := s.Broker.History(r.Context(), r.FormValue("program"))
+	list := make([]api.History, 0, len(past))
+	for _, p := range past {
+		list = append(list, summarise(p.Program, p.Cluster, p.Runs))
+	}
+	return list, err
+}
+
+// summarise is what runs of one program in one cluster were like.
+func summarise(program, cluster string, runs []history.Run) api.History {
+	h := api.History{Program: program, Cluster: cluster, Runs: len(runs)}
+	var need, wall, wait []float64
+	for i := range runs {
+		r := &runs[i]
+		if r.Outcome == history.Failed || r.Outcome == history.Lost {
+			h.Failed++
+		}
+		if r.Deadline != 0 && r.Outcome == history.Finished && r.Ended > r.Deadline {
+			h.Missed++
+		}
+		if r.Need > 0 {
+			need = append(need, r.Need)
+		}
+		if w, ok := r.Wait(); ok {
+			wait = append(wait, w)
+			wall = append(wall, r.Wall())
+		}
+	}
+	h.CPUP50, h.CPUP90 = quantile(need, 0.5), quantile(need, 0.9)
+	h.WallP50, h.WallP90 = quantile(wall, 0.5), quantile(wall, 0.9)
+	h.WaitMean, h.WaitP90 = mean(wait), quantile(wait, 0.9)
+	h.Reliability = reliability(history.ReliabilityOf(runs))
+	if len(runs) > 0 {
+		h.Last = api.At(runs[0].Ended)
+	}
+	return h
+}
+
+func reliability(r history.Reliability) *float64 {
+	if !r.Known() {
+		return nil
+	}
+	m := r.Mean()
+	return &m
+}
+
+func (s *server) calibration(r *http.Request) (api.Calibration, error) {
+	held, err := s.Broker.Calibration(r.Context())
+	c := api.Calibration{Jobs: held.Quotes, Predictions: held.Quotes, Bands: []api.Coverage{}, Chances: []api.Held{}}
+	if held.Quotes > 0 {
+		c.MedianError = &held.Error
+		c.Bands = []api.Coverage{{Band: 0.8, Held: held.Band80, Count: held.Quotes}, {Band: 0.9, Held: held.Band90, Count: held.Quotes}}
+	}
+	for _, d := range held.Deadlines {
+		c.Chances = append(c.Chances, api.Held{From: d.From, To: d.To, Mean: d.Mean, Met: d.Met, Count: d.N})
+	}
+	return c, err
+}

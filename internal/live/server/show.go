@@ -1,0 +1,138 @@
+package server
+
+import (
+	"math"
+	"net/http"
+
+	"github.com/godwit-hpc/godwit/internal/live/broker"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/predict"
+)
+
+// show is a job as the surface has it.
+func (s *server) show(v *broker.View) api.Job {
+	j := api.Job{ID: v.ID, UID: v.Unique, User: v.User, State: v.State, Cluster: v.Cluster, Hosts: v.Hosts, Why: v.Reason,
+		Attempts: int(v.Epoch), Submitted: api.At(v.Submitted), Started: api.At(v.Started), Ended: api.At(v.Ended),
+		Deadline: api.At(v.Deadline), Migrations: v.Migrations, Checkpoints: v.Checkpoints, Method: v.Method, CPUS: v.CPU, WallS: v.Wall}
+	if j.Hosts == nil {
+		j.Hosts = []string{}
+	}
+	if spec := v.Spec; spec != nil {
+		j.Name, j.Command, j.Procs, j.Confidence = spec.Name, spec.Argv, spec.Min, spec.Confidence
+	}
+	if v.Parent != 0 {
+		j.Index = &v.Index
+	}
+	if v.State.Terminal() {
+		j.ExitCode = &v.Code
+	}
+	if v.State.Waiting() {
+		j.Cluster = ""
+	}
+	s.deadline(&j, v)
+	if v.Vitals != nil && !v.State.Terminal() {
+		s.vitals(&j, v)
+	}
+	return j
+}
+
+// deadline says whether it was met, or can be.
+func (s *server) deadline(j *api.Job, v *broker.View) {
+	if v.Deadline == 0 {
+		return
+	}
+	switch {
+	case v.State.Terminal():
+		met := v.State == core.Done && v.Ended <= v.Deadline
+		j.DeadlineMet = &met
+	case s.Broker.Now() > v.Deadline:
+		met := false
+		j.DeadlineMet = &met
+	case v.Known:
+		j.PDeadline = &v.Chance
+	}
+	if j.DeadlineMet != nil {
+		p := 0.0
+		if *j.DeadlineMet {
+			p = 1
+		}
+		j.PDeadline = &p
+	}
+}
+
+// vitals adds what the agent says of a job that runs.
+func (s *server) vitals(j *api.Job, v *broker.View) {
+	x := v.Vitals
+	j.CPUS += x.CPU
+	j.WallS += x.Wall
+	j.Memory = x.Memory
+	j.Share = &x.Share
+	if x.Slowness > 0 {
+		j.Slowness = &x.Slowness
+	}
+	if x.Done >= 0 {
+		j.Progress = &x.Done
+	}
+	if d, ok := predict.FromQuantiles(x.Left); ok {
+		end := func(p float64) *api.Time { return api.At(v.VitalsAt.Add(core.Seconds(d.Quantile(p)))) }
+		j.PredictedEnd, j.EndEarly, j.EndLate = end(0.5), end(0.05), end(0.95)
+	}
+}
+
+// newsworthy are the kinds of decisions that whoever follows a job wants to hear
+// of.
+func newsworthy(kind string) bool {
+	switch kind {
+	case "move", "lost", "decide", "predict", "stay", "results":
+		return true
+	}
+	return false
+}
+
+func decisions(v *broker.View, entries []wire.Entry) []api.Decision {
+	list := make([]api.Decision, 0, len(entries))
+	for _, e := range entries {
+		d := api.Decision{SinceS: math.Round(e.At.Sub(v.Submitted).Seconds()*1000) / 1000, Kind: e.Kind,
+			Choice: e.Choice, Why: e.Why, Inputs: e.Inputs, News: newsworthy(e.Kind)}
+		if t := api.At(e.At); t != nil {
+			d.Time = *t
+		}
+		if d.Inputs == nil {
+			d.Inputs = map[string]any{}
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+func (s *server) quote(r *http.Request) ([]api.Quote, error) {
+	sub, err := body[api.Submit](r)
+	if err != nil {
+		return nil, err
+	}
+	now := s.Broker.Now()
+	quotes, err := s.Broker.Quote(r.Context(), &sub.Job)
+	list := make([]api.Quote, 0, len(quotes))
+	for _, q := range quotes {
+		a := api.Quote{Cluster: q.Cluster, Reason: q.Reason, Fits: q.Fits, WaitS: median(q.Wait), TransferS: median(q.Transfer), RunS: median(q.Run)}
+		if q.Finish.Known() {
+			a.FinishP50 = api.At(now.Add(core.Seconds(q.Finish.Median())))
+			a.FinishP90 = api.At(now.Add(core.Seconds(q.Finish.Quantile(0.9))))
+		}
+		if q.Chance >= 0 {
+			a.PDeadline = &q.Chance
+		}
+		list = append(list, a)
+	}
+	return list, err
+}
+
+func median(d predict.Dist) *float64 {
+	if !d.Known() {
+		return nil
+	}
+	m := d.Median()
+	return &m
+}

@@ -1,0 +1,444 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/broker"
+	"github.com/godwit-hpc/godwit/internal/live/store/memory"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
+)
+
+var root, alice, bob = broker.User{ID: 0, Name: "root"}, broker.User{ID: 20001, Name: "alice"}, broker.User{ID: 20002, Name: "bob"}
+
+func lookUp(uid uint32) (broker.User, error) {
+	for _, u := range []broker.User{root, alice, bob} {
+		if u.ID == uid {
+			return u, nil
+		}
+	}
+	return broker.User{}, fmt.Errorf("user %d has no account", uid)
+}
+
+// secret is in everything of alice's that nobody else is to see.
+const secret = "alices-secret"
+
+// idle is a cluster where attempts are started and nothing more.
+type idle struct {
+	mu      sync.Mutex
+	started map[core.JobID]wire.Attempt
+}
+
+func (d *idle) Start(_ context.Context, a *wire.Attempt) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.started[a.Job] = *a
+	return nil
+}
+func (d *idle) Release(context.Context, driver.ID) error     { return nil }
+func (d *idle) Find(context.Context) ([]driver.Found, error) { return nil, nil }
+func (d *idle) Load(context.Context) (driver.Load, error)    { return driver.Load{Share: 1}, nil }
+func (d *idle) attempt(id core.JobID) (a wire.Attempt, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a, ok = d.started[id]
+	return a, ok
+}
+
+// depots are those of users.
+type depots struct {
+	t   *testing.T
+	dir string
+	mu  sync.Mutex
+	of  map[uint32]*depot.Store
+}
+
+func (d *depots) Depot(user uint32) (*depot.Store, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.of[user] == nil {
+		s, err := depot.Open(filepath.Join(d.dir, fmt.Sprint(user)))
+		if err != nil {
+			return nil, err
+		}
+		d.t.Cleanup(func() { _ = s.Close() })
+		d.of[user] = s
+	}
+	return d.of[user], nil
+}
+func (d *depots) Depots() ([]uint32, error)        { return nil, nil }
+func (d *depots) Hand(uint32) (broker.Hand, error) { return nil, errors.ErrUnsupported }
+
+// bench is a broker of several users, and a server for each of them.
+type bench struct {
+	*testing.T
+	broker  *broker.Broker
+	cluster *idle
+	handler http.Handler
+	routes  map[string]http.HandlerFunc
+	clients map[uint32]*api.Client
+	at      map[uint32]string // address
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{T: t, cluster: &idle{started: map[core.JobID]wire.Attempt{}}, clients: map[uint32]*api.Client{}, at: map[uint32]string{}}
+	own, err := depot.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = own.Close() })
+	b.broker, err = broker.Open(t.Context(), broker.Options{State: t.TempDir(), User: root.Name, Store: memory.New(), Depot: own, Engine: engine.DefaultConfig(),
+		Users:    &depots{t: t, dir: t.TempDir(), of: map[uint32]*depot.Store{}},
+		Clusters: []broker.Cluster{{Name: "a", Kind: "idle", Driver: b.cluster, Hosts: []world.HostSpec{{Procs: 100, Speed: 1}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- b.broker.Run(ctx) }()
+	o := Options{Broker: b.broker, Users: lookUp, Version: "test", Shutdown: func() { t.Error("the broker is to end") }}
+	b.handler, b.routes = Handler(o), (&server{o}).routes()
+	for _, u := range []broker.User{root, alice, bob} {
+		s := httptest.NewUnstartedServer(b.handler)
+		s.Config.BaseContext = func(net.Listener) context.Context { return For(ctx, u) }
+		s.Start()
+		t.Cleanup(s.Close)
+		address := s.Listener.Addr().String()
+		b.at[u.ID] = address
+		b.clients[u.ID] = &api.Client{HTTP: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "tcp", address)
+		}}}}
+		t.Cleanup(b.clients[u.ID].Close)
+	}
+	t.Cleanup(func() { // before the servers: it ends what they answer
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func (b *bench) submit(u broker.User, argv ...string) core.JobID {
+	b.Helper()
+	got, err := b.clients[u.ID].Submit(b.Context(), &api.Submit{Job: jobfile.Job{Name: argv[0], Argv: argv, Min: 1, Max: 1}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return got.IDs[0]
+}
+
+// ask sends a request as somebody and returns the whole answer.
+func (b *bench) ask(u broker.User, method, path, body string) (int, string) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, api.Base+path, strings.NewReader(body))
+	if err != nil {
+		b.Fatal(err)
+	}
+	resp, err := b.clients[u.ID].HTTP.Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.Fatalf("%s %s: %v", method, path, err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// What each request is about. One that is about a job is answered to others as if
+// that job did not exist; one that is about the broker only to root; of one that is
+// about all, or about one's own, nothing of others is in the answer.
+const (
+	aboutAJob = "a job"
+	aboutOwn  = "one's own"
+	aboutAll  = "all"
+	aboutIt   = "the broker"
+)
+
+var about = map[string]string{
+	"GET /v1/ping":                  aboutAll,
+	"POST /v1/jobs":                 aboutOwn,
+	"GET /v1/jobs":                  aboutOwn,
+	"GET /v1/jobs/{id}":             aboutAJob,
+	"POST /v1/jobs/{id}/cancel":     aboutAJob,
+	"POST /v1/jobs/{id}/migrate":    aboutAJob,
+	"POST /v1/jobs/{id}/checkpoint": aboutAJob,
+	"GET /v1/jobs/{id}/explain":     aboutAJob,
+	"GET /v1/jobs/{id}/logs":        aboutAJob,
+	"GET /v1/jobs/{id}/watch":       aboutAJob,
+	"POST /v1/quote":                aboutAll,
+	"GET /v1/clusters":              aboutAll,
+	"GET /v1/history":               aboutAll,
+	"GET /v1/history/calibration":   aboutAll,
+	"GET /v1/weather":               aboutAll,
+	"GET /v1/weather/graph":         aboutAll,
+	"GET /v1/hosts":                 aboutAll,
+	"POST /v1/shutdown":             aboutIt,
+	"POST " + wire.Path:             aboutOwn, // see TestAnAgentSpeaksForJobsOfThoseWhoLetItIn
+	wire.Depot:                      aboutOwn, // see TestADepotIsOfOneUserAlone
+	"/":                             aboutAll,
+}
+
+func TestNoRequestShowsOrTouchesWhatIsSomebodyElses(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(alice, secret, secret)
+	queries := []string{"", "?all=1", "?stream=1&offset=0", "?program=" + secret}
+	for pattern := range b.routes {
+		what, known := about[pattern]
+		if !known {
+			t.Errorf("nobody has said what %q is about: say it here, and see to it that it holds", pattern)
+			continue
+		}
+		method, path, ok := strings.Cut(pattern, " ")
+		if !ok {
+			method, path = http.MethodPost, pattern
+		}
+		for _, q := range queries {
+			place := func(id core.JobID) string { return strings.ReplaceAll(path, "{id}", fmt.Sprint(id)) + q }
+			status, text := b.ask(bob, method, place(id), "")
+			if strings.Contains(text, secret) {
+				t.Errorf("%s%s tells bob %s", pattern, q, text)
+			}
+			const none = 999999
+			switch _, nothing := b.ask(bob, method, place(none), ""); {
+			case what == aboutAJob && (status < 400 || strings.ReplaceAll(text, fmt.Sprint(none), fmt.Sprint(id)) != strings.ReplaceAll(nothing, fmt.Sprint(none), fmt.Sprint(id))):
+				t.Errorf("%s%s: bob is told %d %s, and of a job that is not there %s", pattern, q, status, text, nothing)
+			case what == aboutIt && status < 400:
+				t.Errorf("%s: bob may: %s", pattern, text)
+			}
+		}
+		// Whoever is not known is told nothing.
+		w := httptest.NewRecorder()
+		b.handler.ServeHTTP(w, httptest.NewRequest(method, strings.ReplaceAll(path, "{id}", fmt.Sprint(id)), nil))
+		if w.Code < 400 || strings.Contains(w.Body.String(), secret) {
+			t.Errorf("%s: a stranger is told %d %s", pattern, w.Code, w.Body)
+		}
+	}
+	for pattern := range about {
+		if b.routes[pattern] == nil {
+			t.Errorf("there is no request %q any more", pattern)
+		}
+	}
+	if j, err := b.clients[alice.ID].Job(t.Context(), fmt.Sprint(id)); err != nil || j.Over() || j.User != alice.Name {
+		t.Errorf("alice's job is %+v, %v", j, err)
+	}
+}
+
+func TestOneSeesOnesOwnJobsAndRootAll(t *testing.T) {
+	b := newBench(t)
+	hers, his := b.submit(alice, "hers"), b.submit(bob, "his")
+	for _, c := range []struct {
+		who  broker.User
+		all  bool
+		want []core.JobID
+	}{{alice, false, []core.JobID{hers}}, {bob, false, []core.JobID{his}}, {root, false, nil}, {root, true, []core.JobID{his, hers}}} {
+		list := b.clients[c.who.ID].Jobs
+		if c.all {
+			list = b.clients[c.who.ID].JobsOfAll
+		}
+		jobs, err := list(t.Context(), true)
+		var got []core.JobID
+		for i := range jobs {
+			got = append(got, jobs[i].ID)
+		}
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%s sees %v, %v; want %v", c.who.Name, got, err, c.want)
+		}
+	}
+	if jobs, err := b.clients[bob.ID].JobsOfAll(t.Context(), true); err == nil {
+		t.Errorf("bob sees %v", jobs)
+	}
+	// A unique id, or the beginning of one, is that of one's own jobs.
+	j, err := b.clients[alice.ID].Job(t.Context(), fmt.Sprint(hers))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= len(j.UID); n++ {
+		if got, err := b.clients[bob.ID].Job(t.Context(), j.UID[:n]); err == nil && got.ID != his {
+			t.Errorf("%s is %+v to bob", j.UID[:n], got)
+		}
+	}
+	if got, err := b.clients[root.ID].Cancel(t.Context(), fmt.Sprint(hers)); err != nil || got.State != core.Cancelled {
+		t.Errorf("root cancels: %+v, %v", got, err)
+	}
+	// Waiting for a job of somebody else is waiting for none; root's jobs inherit nobody's files either.
+	for _, u := range []broker.User{alice, root} {
+		_, err := b.clients[u.ID].Submit(t.Context(), &api.Submit{Job: jobfile.Job{Name: "x", Argv: []string{"x"}, Min: 1, Max: 1, After: []jobfile.Dependency{{Job: fmt.Sprint(his)}}}})
+		if err == nil {
+			t.Errorf("%s's job waits for bob's", u.Name)
+		}
+	}
+}
+
+func TestADepotIsOfOneUserAlone(t *testing.T) {
+	b := newBench(t)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), bytes.Repeat([]byte(secret), 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	of := func(u broker.User) *depot.Client { return depot.NewClient(b.clients[u.ID].HTTP, api.Base+wire.Depot) }
+	id, _, _, err := depot.Push(t.Context(), dir, of(alice), depot.PushOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := depot.Fetch(t.Context(), of(alice), id, t.TempDir()); err != nil {
+		t.Errorf("alice does not get back what she sent: %v", err)
+	}
+	for _, u := range []broker.User{bob, root} {
+		if _, err := depot.Fetch(t.Context(), of(u), id, t.TempDir()); err == nil {
+			t.Errorf("%s gets what alice sent", u.Name)
+		}
+		// Nor does one learn that it is there.
+		if gone, err := of(u).Missing(t.Context(), []depot.ID{id}); err != nil || len(gone) != 1 {
+			t.Errorf("%s lacks %v, %v", u.Name, gone, err)
+		}
+		if _, err := b.clients[u.ID].Submit(t.Context(), &api.Submit{Job: jobfile.Job{Name: "x", Argv: []string{"x"}, Min: 1, Max: 1, Workdir: dir}, Work: string(id)}); err == nil {
+			t.Errorf("%s runs in alice's work folder", u.Name)
+		}
+	}
+}
+
+// hello says who somebody wants to be taken for, and returns what is answered.
+func (b *bench) hello(u broker.User, a *wire.Attempt) wire.Kind {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
+	defer cancel()
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", b.at[u.ID])
+	if err != nil {
+		b.Fatal(err)
+	}
+	conn, err := wire.Converse(ctx, c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := wire.WriteFrame(conn, &wire.Message{Kind: wire.Hello, Job: a.Job, Epoch: a.Epoch, Mark: a.Mark}); err != nil {
+		b.Fatal(err)
+	}
+	var o wire.Order
+	if err := wire.ReadFrame(conn.R, &o); err != nil {
+		b.Fatal(err)
+	}
+	return o.Kind
+}
+
+func TestAnAgentSpeaksForJobsOfThoseWhoLetItIn(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(alice, "prog")
+	var a wire.Attempt
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		var ok bool
+		if a, ok = b.cluster.attempt(id); ok {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("nothing is started")
+		}
+	}
+	for _, c := range []struct {
+		who  broker.User
+		want wire.Kind
+	}{{bob, wire.Kill}, {root, wire.Kill}, {alice, wire.Ack}} {
+		if got := b.hello(c.who, &a); got != c.want {
+			t.Errorf("an agent that %s let in, and that knows all of alice's attempt, is told %s, want %s", c.who.Name, got, c.want)
+		}
+	}
+}
+
+// connect connects to a socket as another user: the system notes the user of the
+// thread that does.
+func connect(t *testing.T, socket string, uid int) net.Conn {
+	t.Helper()
+	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine if anything fails
+	keep := ^uintptr(0)
+	if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, keep, uintptr(uid), keep); e != 0 {
+		t.Fatal(e)
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = unix.Connect(fd, &unix.SockaddrUnix{Name: socket})
+	}
+	if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, keep, 0, keep); e != 0 {
+		t.Fatal(e)
+	}
+	runtime.UnlockOSThread()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(fd), "socket")
+	conn, err := net.FileConn(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestWhoAsksIsWhoTheSystemSays(t *testing.T) {
+	b := newBench(t)
+	dir, err := os.MkdirTemp("", "gw-who-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", socket)
+	if err = errors.Join(err, os.Chmod(dir, 0o755), os.Chmod(socket, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	srv := &http.Server{Handler: b.handler, ReadHeaderTimeout: time.Minute, ConnContext: Identify}
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(func() { _ = srv.Close() })
+	id := b.submit(alice, secret)
+	for uid, want := range map[int]bool{0: true, 20001: true, 20002: false, 20003: false} {
+		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return connect(t, socket, uid), nil
+		}}}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://broker/v1/jobs/%d", id), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"X-User", "X-Remote-User", "Authorization", "From"} { // what is said counts for nothing
+			req.Header.Set(name, "alice")
+		}
+		resp, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var j api.Job
+		err = json.NewDecoder(resp.Body).Decode(&j)
+		_ = resp.Body.Close()
+		if got := resp.StatusCode == http.StatusOK && j.Name == secret; got != want || err != nil {
+			t.Errorf("user %d sees alice's job: %v (%s), want %v", uid, got, resp.Status, want)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package store
+
+import (
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Job is a job as its user sees it. Fields may be added: what an older version
+// wrote lacks them.
+type Job struct {
+	ID        core.JobID   `json:"-"` // the short number
+	Unique    string       `json:"-"`
+	User      string       `json:"-"`
+	Owner     uint32       `json:"owner,omitempty"` // the user by number, of a broker of several; 0: the broker's own
+	Submitted core.Time    `json:"-"`
+	Parent    core.JobID   `json:"-"` // the array it belongs to; 0 if none
+	Spec      *jobfile.Job `json:"-"` // never changes; nil in a batch leaves what is there
+
+	Index   int        `json:"index,omitempty"` // in the array
+	State   core.State `json:"state"`
+	Cluster string     `json:"cluster,omitempty"`
+	Hosts   []string   `json:"hosts,omitempty"`
+	Procs   string     `json:"procs,omitempty"`
+	Epoch   core.Epoch `json:"epoch,omitempty"`
+	Mark    string     `json:"mark,omitempty"`   // of the processes of that attempt
+	Method  string     `json:"method,omitempty"` // checkpoint method of that attempt
+	Seq     uint64     `json:"seq,omitempty"`    // last message of that attempt that is durable
+
+	Started  core.Time `json:"started,omitempty"` // for the first time
+	Ended    core.Time `json:"ended,omitempty"`
+	Code     int       `json:"code,omitempty"` // exit code
+	Deadline core.Time `json:"deadline,omitempty"`
+	Chance   float64   `json:"chance,omitempty"` // of meeting it, as last told
+	Known    bool      `json:"known,omitempty"`  // Chance is
+	Expect   core.Time `json:"expect,omitempty"` // predicted end (median), as last told
+	Expect90 core.Time `json:"expect90,omitempty"`
+
+	Migrations  int     `json:"migrations,omitempty"`
+	Checkpoints int     `json:"checkpoints,omitempty"`
+	CPU         float64 `json:"cpu,omitempty"`  // seconds
+	Wall        float64 `json:"wall,omitempty"` // seconds
+	Used        float64 `json:"used,omitempty"` // reference CPU seconds that are safe: what a continued attempt starts with
+
+	Work      string `json:"work,omitempty"`     // tree in the depot: the work folder at submission
+	Result    string `json:"result,omitempty"`   // tree in the depot: the work folder at the end
+	Outgoing  string `json:"outgoing,omitempty"` // folder at its cluster with results that are to be left at others
+	StagedOut bool   `json:"stagedOut,omitempty"`
+	Out       int64  `json:"out,omitempty"` // bytes of stdout and stderr that are durable
+	Err       int64  `json:"err,omitempty"`
+	Reason    string `json:"reason,omitempty"` // why it is in this state
+	Named     bool   `json:"named,omitempty"`  // what it wrote is to be put into files of the user as well
+
+	Inputs    []Input   `json:"inputs,omitempty"`    // that did not come with its work folder
+	After     []Wait    `json:"after,omitempty"`     // what it waits for before it is placed
+	NotBefore core.Time `json:"notBefore,omitempty"` // likewise; 0: no moment
+}
+
+// Input is a file or a folder at a site, or in the depot.
+type Input struct {
+	Name    string `json:"name"` // in the work folder
+	From    string `json:"from"` // as its user named it
+	Site    string `json:"site"` // cluster; or that it is in the depot
+	Path    string `json:"path"`
+	Size    int64  `json:"size"` // -1: not known
+	ModTime int64  `json:"modTime,omitempty"`
+	Tree    string `json:"tree,omitempty"` // in the depot; "": not there yet
+	Away    string `json:"away,omitempty"` // why it could not be looked at when the job was submitted
+}
+
+// Wait is a job, or a whole array, and what must have happened to it.
+type Wait struct {
+	Job   core.JobID   `json:"job"` // or that of the array
+	Array bool         `json:"array,omitempty"`
+	When  jobfile.When `json:"when,omitempty"`
+}
+
+// Open reports whether the broker still has work with the job: it is not over,
+// or its results are not home yet.
+func (j *Job) Open() bool {
+	return !j.State.Terminal() || j.Brings() && !j.StagedOut
+}
+
+// Brings reports whether there is something to be put somewhere when it is over.
+func (j *Job) Brings() bool { return j.Result != "" || j.Named || j.Outgoing != "" }

@@ -1,0 +1,323 @@
+// Package memory is a store that forgets everything when the process ends: for
+// tests of those who need one, and the plain twin against which real stores are
+// checked. It keeps records as they would be written to a file, so that what
+// cannot be written fails here too. It must not know who uses it.
+package memory
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Disk is what a Store is kept on: it outlives a store that is closed, or one
+// that is dropped as by a crash.
+type Disk struct {
+	mu        sync.Mutex
+	inUse     *Store
+	first     uint64 // number of events[0]
+	events    []core.Event
+	snapshots []store.Snapshot // newest first
+	outbox    []store.Outbound
+	nextSend  uint64
+	nextJob   core.JobID
+	jobs      map[core.JobID]store.Job
+	entries   map[core.JobID][]wire.Entry
+	saved     map[store.CheckpointID]wire.Saved
+	runs      map[attempt]history.Run
+	transfers []history.Transfer
+	quotes    map[quoteID]history.Quote
+	settings  map[string]string
+	weather   map[readingID]float64
+}
+
+type attempt struct {
+	job   core.JobID
+	epoch core.Epoch
+}
+
+type quoteID struct {
+	job           core.JobID
+	at            core.Time
+	cluster, kind string
+}
+
+// NewDisk is an empty disk.
+func NewDisk() *Disk {
+	return &Disk{first: 1, nextSend: 1, nextJob: 1, jobs: map[core.JobID]store.Job{}, entries: map[core.JobID][]wire.Entry{},
+		saved: map[store.CheckpointID]wire.Saved{}, runs: map[attempt]history.Run{},
+		quotes: map[quoteID]history.Quote{}, settings: map[string]string{}, weather: map[readingID]float64{}}
+}
+
+// Store is a store in memory.
+type Store struct{ d *Disk }
+
+var _ store.Store = (*Store)(nil)
+
+// New is a store on a disk of its own.
+func New() *Store {
+	s, _ := Open(NewDisk())
+	return s
+}
+
+// Open is a store on a disk; ErrLocked while another one is open on it.
+func Open(d *Disk) (*Store, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.inUse != nil {
+		return nil, store.ErrLocked
+	}
+	d.inUse = &Store{d}
+	return d.inUse, nil
+}
+
+// Crash drops the store without closing it.
+func (d *Disk) Crash() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.inUse = nil
+}
+
+// Close lets another store be opened on the disk.
+func (s *Store) Close() error {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	if s.d.inUse == s {
+		s.d.inUse = nil
+	}
+	return nil
+}
+
+// enter locks the disk for one call, unless the store is not the one that is
+// open.
+func (s *Store) enter(ctx context.Context) (leave func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.d.mu.Lock()
+	if s.d.inUse != s {
+		s.d.mu.Unlock()
+		return nil, store.ErrClosed
+	}
+	return s.d.mu.Unlock, nil
+}
+
+// written is v as it comes back from a file.
+func written[T any](v T) (T, error) {
+	var back T
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(text, &back)
+	}
+	if err != nil {
+		return back, fmt.Errorf("%T cannot be stored: %w", v, err)
+	}
+	return back, nil
+}
+
+// Commit implements store.Store.
+func (s *Store) Commit(ctx context.Context, b *store.Batch) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := b.Check(s.d.next(), s.d.nextSend); err != nil {
+		return err
+	}
+	fresh, err := written(*b)
+	if err != nil {
+		return err
+	}
+	jobs, err := s.d.upserts(b.Jobs)
+	if err != nil {
+		return err
+	}
+	s.d.put(&fresh, jobs)
+	return nil
+}
+
+// upserts is the jobs of a batch as they will be kept.
+func (d *Disk) upserts(jobs []store.Job) ([]store.Job, error) {
+	owner, named := map[string]core.JobID{}, map[core.JobID]string{}
+	for id, j := range d.jobs {
+		owner[j.Unique], named[id] = id, j.Unique
+	}
+	specs := map[core.JobID]*store.Job{}
+	kept := make([]store.Job, 0, len(jobs))
+	for i := range jobs {
+		j, err := written(jobs[i])
+		if err != nil {
+			return nil, err
+		}
+		in := &jobs[i]
+		j.ID, j.Unique, j.User, j.Submitted, j.Parent = in.ID, in.Unique, in.User, in.Submitted, in.Parent
+		if is, taken := owner[j.Unique]; taken && is != j.ID {
+			return nil, fmt.Errorf("unique id %q is that of job %d", j.Unique, is)
+		}
+		if was, there := named[j.ID]; there { // which another may have from now on
+			delete(owner, was)
+		}
+		owner[j.Unique], named[j.ID] = j.ID, j.Unique
+		before, there := d.jobs[j.ID]
+		switch {
+		case in.Spec != nil:
+			spec, err := written(*in.Spec)
+			if err != nil {
+				return nil, err
+			}
+			j.Spec = &spec
+		case specs[j.ID] != nil:
+			j.Spec = specs[j.ID].Spec
+		case there:
+			j.Spec = before.Spec
+		default:
+			return nil, fmt.Errorf("job %d is new and has no description", j.ID)
+		}
+		kept = append(kept, j)
+		specs[j.ID] = &j
+	}
+	return kept, nil
+}
+
+func (d *Disk) put(b *store.Batch, jobs []store.Job) {
+	d.events = append(d.events, b.Events...)
+	d.outbox = append(d.outbox, b.Send...)
+	d.nextSend = b.NextSend(d.nextSend)
+	for _, id := range b.Sent {
+		d.outbox = slices.DeleteFunc(d.outbox, func(o store.Outbound) bool { return o.ID == id })
+	}
+	for i := range jobs {
+		d.jobs[jobs[i].ID] = jobs[i]
+		d.nextJob = max(d.nextJob, jobs[i].ID+1)
+	}
+	for _, e := range b.Entries {
+		d.entries[e.Job] = append(d.entries[e.Job], e.Entry)
+	}
+	for _, c := range b.Checkpoints {
+		d.saved[store.CheckpointID{Job: c.Job, N: c.N}] = c.Saved
+	}
+	for _, id := range b.Forget {
+		delete(d.saved, id)
+	}
+	for _, r := range b.Runs {
+		d.runs[attempt{r.Job, r.Epoch}] = r
+	}
+	d.transfers = append(d.transfers, b.Transfers...)
+	for _, q := range b.Quotes {
+		d.quotes[quoteID{q.Job, q.At, q.Cluster, q.Kind}] = q
+	}
+	for name, value := range b.Settings {
+		d.settings[name] = value
+	}
+	d.putWeather(b)
+}
+
+// next is the number of the next event.
+func (d *Disk) next() uint64 { return d.first + uint64(len(d.events)) }
+
+// Load implements store.Store.
+func (s *Store) Load(ctx context.Context) (*store.Loaded, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	d := s.d
+	l := &store.Loaded{First: d.first, Events: slices.Clone(d.events), Outbox: slices.Clone(d.outbox),
+		NextJob: d.nextJob, NextSend: d.nextSend, Snapshots: slices.Clone(d.snapshots)}
+	l.Jobs = d.list(func(j *store.Job) bool { return j.Open() })
+	return l, nil
+}
+
+// Snapshot implements store.Store.
+func (s *Store) Snapshot(ctx context.Context, upTo uint64, state []byte) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	d := s.d
+	if upTo >= d.next() || len(d.snapshots) > 0 && upTo < d.snapshots[0].UpTo {
+		return fmt.Errorf("%w: a snapshot after event %d of %d", store.ErrNumber, upTo, d.next()-1)
+	}
+	if len(d.snapshots) > 0 && d.snapshots[0].UpTo == upTo {
+		d.snapshots = d.snapshots[1:]
+	}
+	d.snapshots = slices.Insert(d.snapshots, 0, store.Snapshot{UpTo: upTo, State: slices.Clone(state)})
+	if len(d.snapshots) >= 2 {
+		d.snapshots = d.snapshots[:2]
+		needed := d.snapshots[1].UpTo + 1
+		d.events = slices.Clone(d.events[needed-d.first:])
+		d.first = needed
+	}
+	return nil
+}
+
+// list is the jobs that match, by number.
+func (d *Disk) list(match func(*store.Job) bool) []store.Job {
+	var list []store.Job
+	for _, j := range d.jobs {
+		if match(&j) {
+			list = append(list, j)
+		}
+	}
+	slices.SortFunc(list, func(a, b store.Job) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// Job implements store.Store.
+func (s *Store) Job(ctx context.Context, ref string) (*store.Job, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if n, err := strconv.ParseInt(ref, 10, 64); err == nil {
+		if j, there := s.d.jobs[core.JobID(n)]; there {
+			return &j, nil
+		}
+	}
+	found := s.d.list(func(j *store.Job) bool { return ref != "" && strings.HasPrefix(j.Unique, ref) })
+	if i := slices.IndexFunc(found, func(j store.Job) bool { return j.Unique == ref }); i >= 0 {
+		return &found[i], nil
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("%w: %q", store.ErrNoJob, ref)
+	case 1:
+		return &found[0], nil
+	}
+	return nil, fmt.Errorf("%w: %q", store.ErrManyJobs, ref)
+}
+
+// Jobs implements store.Store.
+func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	list := s.d.list(func(j *store.Job) bool {
+		return (!f.Open || j.Open()) && (f.User == "" || j.User == f.User) && (f.Parent == 0 || j.Parent == f.Parent)
+	})
+	slices.Reverse(list)
+	return limited(list, f.Limit), nil
+}
+
+func limited[T any](list []T, limit int) []T {
+	if limit > 0 && len(list) > limit {
+		return list[:limit]
+	}
+	return list
+}

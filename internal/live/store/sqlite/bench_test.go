@@ -1,0 +1,85 @@
+package sqlite
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// life is about what a broker stores for n short jobs from their submission to
+// their end.
+func life(first uint64, id core.JobID, n int) *store.Batch {
+	b := &store.Batch{First: first}
+	for range n {
+		spec := &core.Job{ID: id, User: "ada", App: "true", Components: []core.Component{{Min: 1, Max: 1}}}
+		b.Events = append(b.Events, core.Event{Kind: core.JobSubmitted, Job: id, Spec: spec})
+		for to := core.Selected; to <= core.Running; to++ {
+			b.Events = append(b.Events, core.Event{Kind: core.JobBecame, Job: id, From: to - 1, To: to, Why: core.Reason{Code: core.MakeRoom}})
+		}
+		b.Events = append(b.Events, core.Event{Kind: core.PartHeld, Job: id, Epoch: 1, Procs: core.ProcSet{{Lo: 1, Hi: 2}}})
+		j := store.Job{ID: id, Unique: fmt.Sprintf("%016x", uint64(id)*0x9e3779b97f4a7c15), User: "ada", State: core.Running, Cluster: "local", Epoch: 1,
+			Spec: &jobfile.Job{Argv: []string{"true"}, Workdir: "/home/ada", Min: 1, Max: 1, Checkpoint: jobfile.Checkpoint{Method: "auto"}}}
+		b.Jobs = append(b.Jobs, j)
+		b.Entries = append(b.Entries, store.Entry{Job: id, Entry: wire.Entry{Kind: "place", Choice: "local", Why: "most idle processors", Inputs: map[string]any{"idle": 2}}})
+		b.Send = append(b.Send, store.Outbound{ID: uint64(id), Command: core.Command{Kind: core.Start, Job: id, Epoch: 1}})
+		b.Sent = append(b.Sent, uint64(id))
+		id++
+	}
+	return b
+}
+
+func rows(b *store.Batch) int {
+	return len(b.Events) + len(b.Jobs) + len(b.Entries) + len(b.Send) + len(b.Sent)
+}
+
+// BenchmarkCommit tells how many batches, jobs and rows a second become
+// durable, by how many jobs are committed together.
+func BenchmarkCommit(b *testing.B) {
+	for _, together := range []int{1, 10, 100, 1000} {
+		b.Run(fmt.Sprintf("jobs=%d", together), func(b *testing.B) {
+			s, err := Open(b.Context(), newPlace(b).path)
+			if err != nil {
+				b.Fatal(err)
+			}
+			next, id, count := uint64(1), core.JobID(1), 0
+			for b.Loop() {
+				batch := life(next, id, together)
+				if err := s.Commit(b.Context(), batch); err != nil {
+					b.Fatal(err)
+				}
+				next, id, count = next+uint64(len(batch.Events)), id+core.JobID(together), count+rows(batch)
+			}
+			seconds := b.Elapsed().Seconds()
+			b.ReportMetric(float64(b.N)/seconds, "commits/s")
+			b.ReportMetric(float64(b.N*together)/seconds, "jobs/s")
+			b.ReportMetric(float64(count)/seconds, "rows/s")
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// BenchmarkLoad reads what a broker finds that had 1,000 open jobs and 7,000
+// events since its snapshot.
+func BenchmarkLoad(b *testing.B) {
+	s, err := Open(b.Context(), newPlace(b).path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := s.Commit(b.Context(), life(1, 1, 1000)); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if l, err := s.Load(b.Context()); err != nil || len(l.Jobs) != 1000 {
+			b.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,267 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/godwit-hpc/godwit/internal/live/store"
+)
+
+// statements are what a commit is made of, prepared once.
+type statements struct {
+	event, send, sent, job, jobKeep, entry, checkpoint, forget *sql.Stmt
+	run, transfer, quote, setting, unset                       *sql.Stmt
+	reading, thin, drop                                        *sql.Stmt
+}
+
+// texts pairs each statement with its text.
+func (t *statements) texts() map[**sql.Stmt]string {
+	return map[**sql.Stmt]string{
+		&t.event: "INSERT INTO events (n, body, sum) VALUES (?, ?, ?)",
+		&t.send:  "INSERT INTO outbox (id, body, sum) VALUES (?, ?, ?)",
+		&t.sent:  "DELETE FROM outbox WHERE id = ?",
+		&t.job: `INSERT INTO jobs (number, unique_id, user, submitted, parent, open, work, result, body, spec) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (number) DO UPDATE SET unique_id = excluded.unique_id, user = excluded.user, submitted = excluded.submitted,
+			parent = excluded.parent, open = excluded.open, work = excluded.work, result = excluded.result, body = excluded.body, spec = excluded.spec`,
+		&t.jobKeep: `UPDATE jobs SET unique_id = ?2, user = ?3, submitted = ?4, parent = ?5, open = ?6, work = ?7, result = ?8, body = ?9 WHERE number = ?1`,
+		&t.entry:   "INSERT INTO entries (job, body) VALUES (?, ?)",
+		&t.checkpoint: `INSERT INTO checkpoints (job, n, image, work, body) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET image = excluded.image, work = excluded.work, body = excluded.body`,
+		&t.forget: "DELETE FROM checkpoints WHERE job = ? AND n = ?",
+		&t.run: `INSERT INTO runs (job, epoch, ended, cluster, program, user, body) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET ended = excluded.ended, cluster = excluded.cluster, program = excluded.program, user = excluded.user, body = excluded.body`,
+		&t.transfer: "INSERT INTO transfers (at, job, program, origin, target, body) VALUES (?, ?, ?, ?, ?, ?)",
+		&t.quote: `INSERT INTO quotes (job, at, cluster, kind, program, body) VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET program = excluded.program, body = excluded.body`,
+		&t.setting: "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+		&t.unset:   "DELETE FROM settings WHERE name = ?",
+		&t.reading: "INSERT INTO weather (what, origin, target, at, value) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+		&t.thin: `DELETE FROM weather WHERE at < ?1 AND EXISTS (SELECT 1 FROM weather AS w WHERE w.what = weather.what AND w.origin = weather.origin
+			AND w.target = weather.target AND w.at >= weather.at / ?2 * ?2 AND w.at < weather.at)`,
+		&t.drop: "DELETE FROM weather WHERE at < ?",
+	}
+}
+
+func (t *statements) prepare(ctx context.Context, c *sql.Conn) error {
+	for stmt, text := range t.texts() {
+		var err error
+		if *stmt, err = c.PrepareContext(ctx, text); err != nil {
+			return fmt.Errorf("preparing %q: %w", text, err)
+		}
+	}
+	return nil
+}
+
+func (t *statements) close() error {
+	var errs []error
+	for stmt := range t.texts() {
+		if *stmt != nil {
+			errs = append(errs, (*stmt).Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Commit implements store.Store.
+func (s *Store) Commit(ctx context.Context, b *store.Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	if err := b.Check(s.next, s.nextSend); err != nil {
+		return err
+	}
+	if err := s.transact(ctx, func(ctx context.Context) error { return s.put(ctx, b) }); err != nil {
+		return explain(s.path, err)
+	}
+	s.next += uint64(len(b.Events))
+	s.nextSend = b.NextSend(s.nextSend)
+	return nil
+}
+
+func (s *Store) usable(ctx context.Context) error {
+	switch {
+	case s.write == nil:
+		return store.ErrClosed
+	case s.broken != nil:
+		return s.broken
+	}
+	return ctx.Err()
+}
+
+// transact carries all of do out, or nothing of it. It is not given up
+// half-way when the caller loses patience: then nobody would know what is
+// stored.
+func (s *Store) transact(ctx context.Context, do func(context.Context) error) error {
+	ctx = context.WithoutCancel(ctx)
+	if _, err := s.write.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	err := do(ctx)
+	if err == nil {
+		_, err = s.write.ExecContext(ctx, "COMMIT")
+	}
+	if err == nil {
+		return nil
+	}
+	// SQLite rolls back by itself after some errors; then this fails, and only a
+	// look at the connection tells whether a transaction is still open.
+	if _, rollback := s.write.ExecContext(ctx, "ROLLBACK"); rollback != nil {
+		if _, begin := s.write.ExecContext(ctx, "BEGIN; ROLLBACK"); begin != nil {
+			s.broken = fmt.Errorf("store %s: neither stored nor rolled back: %w", s.path, errors.Join(err, rollback))
+		}
+	}
+	return err
+}
+
+func (s *Store) put(ctx context.Context, b *store.Batch) error {
+	for i := range b.Events {
+		if err := keepChecked(ctx, s.stmts.event, b.First+uint64(i), &b.Events[i]); err != nil {
+			return err
+		}
+	}
+	for i := range b.Send {
+		if err := keepChecked(ctx, s.stmts.send, b.Send[i].ID, &b.Send[i].Command); err != nil {
+			return err
+		}
+	}
+	for _, id := range b.Sent {
+		if _, err := s.stmts.sent.ExecContext(ctx, id); err != nil {
+			return err
+		}
+	}
+	for i := range b.Jobs {
+		if err := s.putJob(ctx, &b.Jobs[i]); err != nil {
+			return fmt.Errorf("job %d: %w", b.Jobs[i].ID, err)
+		}
+	}
+	if err := s.putTales(ctx, b); err != nil {
+		return err
+	}
+	if err := s.putHistory(ctx, b); err != nil {
+		return err
+	}
+	if err := s.putWeather(ctx, b); err != nil {
+		return err
+	}
+	return s.putSettings(ctx, b.Settings)
+}
+
+// keep stores a record as the last of the statement's columns.
+func keep(ctx context.Context, stmt *sql.Stmt, record any, columns ...any) error {
+	body, err := encode(record)
+	if err != nil {
+		return err
+	}
+	_, err = stmt.ExecContext(ctx, append(columns, body)...)
+	return err
+}
+
+// keepChecked stores a numbered record with its checksum.
+func keepChecked(ctx context.Context, stmt *sql.Stmt, n uint64, record any) error {
+	body, err := encode(record)
+	if err != nil {
+		return err
+	}
+	_, err = stmt.ExecContext(ctx, n, body, sum(body))
+	return err
+}
+
+func (s *Store) putJob(ctx context.Context, j *store.Job) error {
+	body, err := encode(j)
+	if err != nil {
+		return err
+	}
+	open := 0
+	if j.Open() {
+		open = 1
+	}
+	row := []any{int64(j.ID), j.Unique, j.User, int64(j.Submitted), int64(j.Parent), open, j.Work, j.Result, body}
+	if j.Spec != nil {
+		return keep(ctx, s.stmts.job, j.Spec, row...)
+	}
+	done, err := s.stmts.jobKeep.ExecContext(ctx, row...)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	return errors.New("is new and has no description")
+}
+
+// putTales stores what is told of jobs: decisions and checkpoints.
+func (s *Store) putTales(ctx context.Context, b *store.Batch) error {
+	for i := range b.Entries {
+		if err := keep(ctx, s.stmts.entry, &b.Entries[i].Entry, int64(b.Entries[i].Job)); err != nil {
+			return err
+		}
+	}
+	for i := range b.Checkpoints {
+		c := &b.Checkpoints[i]
+		if err := keep(ctx, s.stmts.checkpoint, &c.Saved, int64(c.Job), c.N, c.Image, c.Work); err != nil {
+			return err
+		}
+	}
+	for _, id := range b.Forget {
+		if _, err := s.stmts.forget.ExecContext(ctx, int64(id.Job), id.N); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) putHistory(ctx context.Context, b *store.Batch) error {
+	for i := range b.Runs {
+		r := &b.Runs[i]
+		if err := keep(ctx, s.stmts.run, r, int64(r.Job), int64(r.Epoch), int64(r.Ended), r.Cluster, r.Program, r.User); err != nil {
+			return err
+		}
+	}
+	for i := range b.Transfers {
+		t := &b.Transfers[i]
+		if err := keep(ctx, s.stmts.transfer, t, int64(t.At), int64(t.Job), t.Program, t.From, t.To); err != nil {
+			return err
+		}
+	}
+	for i := range b.Quotes {
+		q := &b.Quotes[i]
+		if err := keep(ctx, s.stmts.quote, q, int64(q.Job), int64(q.At), q.Cluster, q.Kind, q.Program); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) putSettings(ctx context.Context, settings map[string]string) error {
+	for name, value := range settings {
+		var err error
+		if value == "" {
+			_, err = s.stmts.unset.ExecContext(ctx, name)
+		} else {
+			_, err = s.stmts.setting.ExecContext(ctx, name, value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func encode(v any) ([]byte, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("%T cannot be stored: %w", v, err)
+	}
+	return body, nil
+}
+
+// sum is the checksum of a body.
+func sum(body []byte) int64 {
+	return int64(crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+}

@@ -1,0 +1,244 @@
+package sqlite
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// filled is a closed store with a few jobs and two snapshots.
+func filled(t testing.TB) string {
+	t.Helper()
+	p := newPlace(t)
+	s := opened(t, p.path)
+	b := life(1, 1, 20)
+	for i := range b.Entries {
+		b.Entries[i].Why = fmt.Sprintf("needle%02d", i)
+	}
+	for _, err := range []error{
+		s.Commit(t.Context(), b), s.Snapshot(t.Context(), 10, []byte("the state after event 10")),
+		s.Snapshot(t.Context(), 20, []byte("the state after event 20")), s.Close(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p.path
+}
+
+func opened(t testing.TB, path string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// raw runs statements on a store behind its back.
+func raw(t *testing.T, path string, statements ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", dsn(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, text := range statements {
+		if _, err := db.Exec(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// flip changes one byte of what stands in the file.
+func flip(t *testing.T, path, what string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(data, []byte(what))
+	if at < 0 {
+		t.Fatalf("%q is not in the file", what)
+	}
+	data[at+len(what)-1] ^= 1
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestADamagedFileGivesOneClearError(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, path string){
+		"not a database": func(t *testing.T, path string) { write(t, path, strings.Repeat("rubbish ", 1000)) },
+		"cut off":        func(t *testing.T, path string) { must(t, os.Truncate(path, 4096*3)) },
+		"an event changed": func(t *testing.T, path string) {
+			raw(t, path, `UPDATE events SET body = CAST(replace(CAST(body AS TEXT), '"job":', '"job":1') AS BLOB) WHERE n = 26`)
+		},
+		"an event missing":     func(t *testing.T, path string) { raw(t, path, "DELETE FROM events WHERE n = 30") },
+		"the last one missing": func(t *testing.T, path string) { raw(t, path, "DELETE FROM events WHERE n > 15") },
+		"a job unreadable":     func(t *testing.T, path string) { raw(t, path, "UPDATE jobs SET body = x'00' WHERE number = 3") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filled(t)
+			spoil(t, path)
+			s, err := Open(t.Context(), path)
+			if err == nil {
+				_, err = s.Load(t.Context())
+				must(t, s.Close())
+			}
+			if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), path) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+func TestADamagedSnapshotIsNotUsedAndTheOneBeforeItIs(t *testing.T) {
+	path := filled(t)
+	flip(t, path, "the state after event 20")
+	s := opened(t, path)
+	defer s.Close()
+	l, err := s.Load(t.Context())
+	if err != nil || len(l.Snapshots) != 1 || l.Snapshots[0].UpTo != 10 {
+		t.Fatalf("loaded %v, %v", l, err)
+	}
+	if after, ok := l.After(10); !ok || len(after) != 20*7-10 {
+		t.Errorf("%d events come after it, %v", len(after), ok)
+	}
+}
+
+func TestAChangedBitInAnEventIsNoticed(t *testing.T) {
+	path := filled(t)
+	flip(t, path, `"kind":"job-became","job":17`) // still JSON, still an event
+	s := opened(t, path)
+	defer s.Close()
+	if _, err := s.Load(t.Context()); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestAStoreOfANewerVersionIsNotTouched(t *testing.T) {
+	path := filled(t)
+	raw(t, path, "PRAGMA user_version = 99")
+	if _, err := Open(t.Context(), path); !errors.Is(err, store.ErrNewer) || !strings.Contains(err.Error(), "99") {
+		t.Errorf("the error is %v", err)
+	}
+	list, err := steps(migrations)
+	must(t, err)
+	raw(t, path, fmt.Sprintf("PRAGMA user_version = %d", len(list)))
+	must(t, opened(t, path).Close())
+}
+
+func TestAFileOfAnotherProgramIsNotTouched(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "other.db")
+	raw(t, path, "CREATE TABLE mine (x)")
+	if _, err := Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), "not a store of Godwit") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := Open(t.Context(), filepath.Join(t.TempDir(), "missing", "store.db")); err == nil || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("in a folder that is not there: %v", err)
+	}
+}
+
+func TestOnlyTheOwnerMayReadTheStore(t *testing.T) {
+	p := newPlace(t)
+	write(t, p.path, "")
+	must(t, os.Chmod(p.path, 0o644))
+	s := opened(t, p.path)
+	defer s.Close()
+	must(t, s.Commit(t.Context(), life(1, 1, 1)))
+	files, err := os.ReadDir(filepath.Dir(p.path))
+	must(t, err)
+	if len(files) != 4 { // itself, its log, the index of that, the lock
+		t.Errorf("there are %d files: %v", len(files), files)
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		must(t, err)
+		if info.Mode().Perm() != 0o600 || !strings.HasPrefix(f.Name(), filepath.Base(p.path)) {
+			t.Errorf("%s has mode %v", f.Name(), info.Mode())
+		}
+	}
+}
+
+func TestWhatFindsNoSpaceIsNotStoredAndTheStoreGoesOn(t *testing.T) {
+	s := opened(t, newPlace(t).path)
+	defer s.Close()
+	must(t, s.Commit(t.Context(), life(1, 1, 2)))
+	var pages int
+	must(t, s.write.QueryRowContext(t.Context(), "PRAGMA page_count").Scan(&pages))
+	limit := func(n int) {
+		if _, err := s.write.ExecContext(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(pages + 2)
+	if err := s.Commit(t.Context(), life(15, 3, 500)); !errors.Is(err, store.ErrFull) {
+		t.Fatalf("a full disk gives %v", err)
+	}
+	l, err := s.Load(t.Context())
+	if err != nil || l.NextEvent() != 15 || l.NextJob != 3 {
+		t.Fatalf("loaded %+v, %v", l, err)
+	}
+	limit(1 << 30)
+	must(t, s.Commit(t.Context(), life(15, 3, 500)))
+}
+
+func TestMigrationsAreNumberedWithoutAGap(t *testing.T) {
+	list, err := steps(migrations)
+	if err != nil || len(list) == 0 {
+		t.Fatalf("%d migrations, %v", len(list), err)
+	}
+}
+
+// FuzzDamagedFile: whatever a disk does to the file, the store gives an error
+// or an answer.
+func FuzzDamagedFile(f *testing.F) {
+	path := filled(f)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(uint32(0), []byte("x"))
+	f.Add(uint32(100), bytes.Repeat([]byte{0xff}, 64))
+	f.Add(uint32(57), []byte("000\xd3")) // a negative version
+	f.Add(uint32(4096), make([]byte, 4096))
+	f.Add(uint32(4096*5+8), []byte{0xff, 0xff, 0xff})
+	f.Fuzz(func(t *testing.T, at uint32, damage []byte) {
+		data := bytes.Clone(whole)
+		copy(data[int(at)%len(data):], damage)
+		path := filepath.Join(t.TempDir(), "store.db")
+		must(t, os.WriteFile(path, data, 0o600))
+		s, err := Open(t.Context(), path)
+		if err != nil {
+			return
+		}
+		_, _ = s.Load(t.Context())
+		_, _ = s.Jobs(t.Context(), store.Filter{})
+		_, _ = s.Explain(t.Context(), 5)
+		_, _ = s.Roots(t.Context())
+		_ = s.Commit(t.Context(), &store.Batch{Entries: []store.Entry{{Job: core.JobID(5), Entry: wire.Entry{Kind: "note"}}}})
+		_ = s.Close()
+	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+}

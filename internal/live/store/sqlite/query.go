@@ -1,0 +1,248 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// querier is a connection or a pool of them.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// each calls f for every row.
+func each(ctx context.Context, q querier, query string, args []any, f func(*sql.Rows) error) (err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// list reads rows that are one body each.
+func list[T any](ctx context.Context, s *Store, query string, args ...any) ([]T, error) {
+	var all []T
+	err := s.ask(ctx, func() error {
+		return each(ctx, s.read, query, args, func(rows *sql.Rows) error {
+			var body sql.RawBytes
+			if err := rows.Scan(&body); err != nil {
+				return err
+			}
+			var v T
+			if err := json.Unmarshal(body, &v); err != nil {
+				return damaged("%T cannot be read: %w", v, err)
+			}
+			all = append(all, v)
+			return nil
+		})
+	})
+	return all, err
+}
+
+// ask puts a question to the readers.
+func (s *Store) ask(ctx context.Context, question func() error) error {
+	if s.closed.Load() {
+		return store.ErrClosed
+	}
+	err := question()
+	if err != nil && s.closed.Load() {
+		return store.ErrClosed
+	}
+	return explain(s.path, err)
+}
+
+// jobs reads the jobs that a condition finds.
+func jobs(ctx context.Context, q querier, where string, args ...any) ([]store.Job, error) {
+	var all []store.Job
+	err := each(ctx, q, "SELECT number, unique_id, user, submitted, parent, body, spec FROM jobs "+where, args, func(rows *sql.Rows) error {
+		j := store.Job{Spec: &jobfile.Job{}}
+		var body, spec sql.RawBytes
+		if err := rows.Scan(&j.ID, &j.Unique, &j.User, &j.Submitted, &j.Parent, &body, &spec); err != nil {
+			return err
+		}
+		if err := errors.Join(json.Unmarshal(body, &j), json.Unmarshal(spec, j.Spec)); err != nil {
+			return damaged("job %d cannot be read: %w", j.ID, err)
+		}
+		all = append(all, j)
+		return nil
+	})
+	return all, err
+}
+
+// Job implements store.Store.
+func (s *Store) Job(ctx context.Context, ref string) (*store.Job, error) {
+	var found []store.Job
+	err := s.ask(ctx, func() (err error) {
+		if n, notNumber := strconv.ParseInt(ref, 10, 64); notNumber == nil {
+			found, err = jobs(ctx, s.read, "WHERE number = ?", n)
+		}
+		if err != nil || len(found) > 0 || ref == "" {
+			return err
+		}
+		// Whatever begins with ref lies between it and it with its end raised.
+		found, err = jobs(ctx, s.read, "WHERE unique_id >= ? AND unique_id < ? ORDER BY unique_id LIMIT 2", ref, ref+"\U0010ffff")
+		if len(found) > 1 && found[0].Unique == ref {
+			found = found[:1]
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0:
+		return nil, fmt.Errorf("%w: %q", store.ErrNoJob, ref)
+	case len(found) > 1:
+		return nil, fmt.Errorf("%w: %q", store.ErrManyJobs, ref)
+	}
+	return &found[0], nil
+}
+
+// Jobs implements store.Store.
+func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
+	var c conditions
+	if f.Open {
+		c.add("open = 1")
+	}
+	if f.User != "" {
+		c.add("user = ?", f.User)
+	}
+	if f.Parent != 0 {
+		c.add("parent = ?", int64(f.Parent))
+	}
+	var all []store.Job
+	err := s.ask(ctx, func() (err error) {
+		all, err = jobs(ctx, s.read, c.where("number DESC", f.Limit), c.args...)
+		return err
+	})
+	return all, err
+}
+
+// conditions are what rows must meet, and their arguments.
+type conditions struct {
+	texts []string
+	args  []any
+}
+
+func (c *conditions) add(text string, args ...any) {
+	c.texts = append(c.texts, text)
+	c.args = append(c.args, args...)
+}
+
+func (c *conditions) where(order string, limit int) string {
+	var b strings.Builder
+	if len(c.texts) > 0 {
+		b.WriteString(" WHERE " + strings.Join(c.texts, " AND "))
+	}
+	b.WriteString(" ORDER BY " + order)
+	if limit > 0 {
+		b.WriteString(" LIMIT " + strconv.Itoa(limit))
+	}
+	return b.String()
+}
+
+// past is the conditions that all history has.
+func past(f *store.Past, time string) *conditions {
+	c := &conditions{}
+	if f.Job != 0 {
+		c.add("job = ?", int64(f.Job))
+	}
+	if f.Program != "" {
+		c.add("program = ?", f.Program)
+	}
+	if f.Since != 0 {
+		c.add(time+" >= ?", int64(f.Since))
+	}
+	return c
+}
+
+// Explain implements store.Store.
+func (s *Store) Explain(ctx context.Context, id core.JobID) ([]wire.Entry, error) {
+	return list[wire.Entry](ctx, s, "SELECT body FROM entries WHERE job = ? ORDER BY n", int64(id))
+}
+
+// Checkpoints implements store.Store.
+func (s *Store) Checkpoints(ctx context.Context, id core.JobID) ([]wire.Saved, error) {
+	return list[wire.Saved](ctx, s, "SELECT body FROM checkpoints WHERE job = ? ORDER BY n DESC", int64(id))
+}
+
+// Roots implements store.Store.
+func (s *Store) Roots(ctx context.Context) ([]string, error) {
+	var all []string
+	err := s.ask(ctx, func() error {
+		return each(ctx, s.read, `SELECT tree FROM (
+			SELECT work AS tree FROM jobs WHERE open = 1 UNION SELECT result FROM jobs WHERE open = 1
+			UNION SELECT work FROM checkpoints UNION SELECT image FROM checkpoints) WHERE tree <> '' ORDER BY tree`, nil, func(rows *sql.Rows) error {
+			var tree string
+			if err := rows.Scan(&tree); err != nil {
+				return err
+			}
+			all = append(all, tree)
+			return nil
+		})
+	})
+	return all, err
+}
+
+// Setting implements store.Store.
+func (s *Store) Setting(ctx context.Context, name string) (string, error) {
+	var value string
+	err := s.ask(ctx, func() error {
+		return each(ctx, s.read, "SELECT value FROM settings WHERE name = ?", []any{name}, func(rows *sql.Rows) error {
+			return rows.Scan(&value)
+		})
+	})
+	return value, err
+}
+
+// Runs implements store.Store.
+func (s *Store) Runs(ctx context.Context, f store.Past) ([]history.Run, error) {
+	c := past(&f, "ended")
+	if f.Cluster != "" {
+		c.add("cluster = ?", f.Cluster)
+	}
+	if f.User != "" {
+		c.add("user = ?", f.User)
+	}
+	return list[history.Run](ctx, s, "SELECT body FROM runs"+c.where("ended DESC, job DESC, epoch DESC", f.Limit), c.args...)
+}
+
+// Transfers implements store.Store.
+func (s *Store) Transfers(ctx context.Context, f store.Past) ([]history.Transfer, error) {
+	c := past(&f, "at")
+	if f.Cluster != "" {
+		c.add("(origin = ? OR target = ?)", f.Cluster, f.Cluster)
+	}
+	if f.User != "" {
+		return nil, nil
+	}
+	return list[history.Transfer](ctx, s, "SELECT body FROM transfers"+c.where("at DESC, n DESC", f.Limit), c.args...)
+}
+
+// Quotes implements store.Store.
+func (s *Store) Quotes(ctx context.Context, f store.Past) ([]history.Quote, error) {
+	c := past(&f, "at")
+	if f.Cluster != "" {
+		c.add("cluster = ?", f.Cluster)
+	}
+	if f.User != "" {
+		return nil, nil
+	}
+	return list[history.Quote](ctx, s, "SELECT body FROM quotes"+c.where("at DESC, job DESC, cluster, kind", f.Limit), c.args...)
+}

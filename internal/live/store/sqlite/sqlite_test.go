@@ -1,0 +1,49 @@
+package sqlite
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/live/store/storetest"
+)
+
+// place is a file in a folder of the test.
+type place struct {
+	path string
+	open *Store
+}
+
+func (p *place) Open() (store.Store, error) {
+	s, err := Open(context.Background(), p.path)
+	if err != nil {
+		return nil, err
+	}
+	p.open = s
+	return s, nil
+}
+
+// Crash lets go of the file as the kernel does when a process is killed:
+// nothing is written any more.
+func (p *place) Crash() { _ = p.open.Close() }
+
+func newPlace(t testing.TB) *place {
+	return &place{path: filepath.Join(t.TempDir(), "a ?folder#with %41 ü.db")}
+}
+
+func TestTheStoreInAFilePassesTheSuite(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Place { return newPlace(t) })
+}
+
+func TestEveryCommitIsSyncedToTheDisk(t *testing.T) {
+	s := opened(t, newPlace(t).path)
+	defer s.Close()
+	for pragma, want := range map[string]string{"synchronous": "2", "journal_mode": "wal", "busy_timeout": "5000"} {
+		var got string
+		must(t, s.write.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
+		if got != want {
+			t.Errorf("%s is %s, want %s", pragma, got, want)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+// Package store is the port to what the broker must not forget: the events,
+// the commands not yet carried out, snapshots of the world, the jobs as their
+// users see them, the reasons of every decision, checkpoints and history. One
+// process writes, one batch at a time; a batch that Commit has acknowledged
+// survives the loss of power, and of a batch either all is there or nothing.
+// Every store passes the one suite in storetest. A store must not know what the
+// records mean to the engine or to the broker.
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/observe/history"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Store keeps the broker's state. Commit and Snapshot are called by one
+// goroutine; what reads may be called by any number beside it.
+type Store interface {
+	// Commit makes the whole batch durable, or nothing of it. After an error
+	// that is not about the batch itself it is not known which: reopen and Load.
+	Commit(ctx context.Context, b *Batch) error
+	// Load reads what a broker needs to go on.
+	Load(ctx context.Context) (*Loaded, error)
+	// Snapshot keeps the state of the world after event upTo. The snapshot before
+	// it is kept too, in case this one cannot be used; events that no kept
+	// snapshot needs are dropped.
+	Snapshot(ctx context.Context, upTo uint64, state []byte) error
+
+	// Job finds a job by its number or by the beginning of its unique id.
+	// ErrNoJob if there is none; ErrManyJobs if several begin so.
+	Job(ctx context.Context, ref string) (*Job, error)
+	// Jobs lists jobs, newest first.
+	Jobs(ctx context.Context, f Filter) ([]Job, error)
+	// Explain lists the decisions taken for a job, oldest first.
+	Explain(ctx context.Context, id core.JobID) ([]wire.Entry, error)
+	// Checkpoints lists the kept checkpoints of a job, newest first.
+	Checkpoints(ctx context.Context, id core.JobID) ([]wire.Saved, error)
+	// Roots lists the trees of the depot that are still needed: work folders of
+	// open jobs, results that have not been brought home, checkpoints kept.
+	Roots(ctx context.Context) ([]string, error)
+	// Setting is a value kept under a name; "" if there is none.
+	Setting(ctx context.Context, name string) (string, error)
+
+	// Runs, Transfers and Quotes list history, newest first.
+	Runs(ctx context.Context, f Past) ([]history.Run, error)
+	Transfers(ctx context.Context, f Past) ([]history.Transfer, error)
+	Quotes(ctx context.Context, f Past) ([]history.Quote, error)
+	// Weather lists readings, by series, oldest first.
+	Weather(ctx context.Context, f Series) ([]Reading, error)
+
+	Close() error
+}
+
+// Batch is what is made durable together. The order within is that of the
+// fields: what is removed may have been added by the same batch.
+type Batch struct {
+	// First is the number of Events[0]: one more than that of the last event
+	// stored, from 1. It is checked, so that a second writer is found out.
+	First  uint64
+	Events []core.Event
+
+	Send []Outbound // commands to be carried out; ids grow, also from batch to batch
+	Sent []uint64   // ids of commands that have been
+
+	Jobs        []Job // put in place of what is there
+	Entries     []Entry
+	Checkpoints []Checkpoint
+	Forget      []CheckpointID // that are not to be used any more
+
+	Runs      []history.Run // in place of one of the same job and epoch
+	Transfers []history.Transfer
+	Quotes    []history.Quote   // in place of one of the same name
+	Settings  map[string]string // "" removes
+
+	Weather []Reading // in place of one of the same series and moment
+	Thin    *Thin     // then
+}
+
+// Outbound is a command in the outbox.
+type Outbound struct {
+	ID      uint64
+	Command core.Command
+}
+
+// Entry is one line of explain and the job it belongs to.
+type Entry struct {
+	Job core.JobID
+	wire.Entry
+}
+
+// Checkpoint is a checkpoint and the job it belongs to.
+type Checkpoint struct {
+	Job core.JobID
+	wire.Saved
+}
+
+// CheckpointID names a checkpoint: the N-th of a job.
+type CheckpointID struct {
+	Job core.JobID
+	N   int
+}
+
+// Loaded is what a broker finds when it starts.
+type Loaded struct {
+	Snapshots []Snapshot // newest first, at most two; use the first that can be read
+	First     uint64     // number of Events[0]
+	Events    []core.Event
+	Outbox    []Outbound // in the order of their ids
+	Jobs      []Job      // those that are open, by number
+	NextJob   core.JobID // the first number that no job has had
+	NextSend  uint64     // the first id that no command has had
+}
+
+// Snapshot is a state of the world and the last event in it.
+type Snapshot struct {
+	UpTo  uint64
+	State []byte
+}
+
+// After is the events after number n, and false if some of them have been
+// dropped: a world restored from that point cannot be brought up to date.
+func (l *Loaded) After(n uint64) ([]core.Event, bool) {
+	end := l.First + uint64(len(l.Events)) // of the next event
+	if n+1 < l.First || n+1 > end {
+		return nil, false
+	}
+	return l.Events[n+1-l.First:], true
+}
+
+// NextEvent is the number that the next event will have.
+func (l *Loaded) NextEvent() uint64 { return l.First + uint64(len(l.Events)) }
+
+// Filter says which jobs to list.
+type Filter struct {
+	Open   bool       // only those that are not over
+	User   string     // "": of all users
+	Parent core.JobID // only the elements of this array; 0: all
+	Limit  int        // 0: all
+}
+
+// Past says which history to list. Where a field is empty, all match.
+type Past struct {
+	Cluster string // of a transfer: from or to it
+	Program string
+	User    string // only runs have one
+	Job     core.JobID
+	Since   core.Time
+	Limit   int // 0: all
+}
+
+// Matches reports whether history of this job, program and user, at this time,
+// about one of these clusters, is asked for.
+func (f *Past) Matches(job core.JobID, program, user string, at core.Time, clusters ...string) bool {
+	return (f.Job == 0 || f.Job == job) && (f.Program == "" || f.Program == program) && (f.User == "" || f.User == user) &&
+		at >= f.Since && (f.Cluster == "" || slices.Contains(clusters, f.Cluster))
+}
+
+// What can be wrong with a store or a question to it.
+var (
+	ErrNoJob    = errors.New("no such job")
+	ErrManyJobs = errors.New("several jobs begin like this")
+	ErrLocked   = errors.New("the store is in use by another process")
+	ErrDamaged  = errors.New("the store is damaged")
+	ErrNewer    = errors.New("the store was written by a newer version")
+	ErrNumber   = errors.New("numbered wrongly: two writers, or a lost batch")
+	ErrFull     = errors.New("no space is left for the store")
+	ErrClosed   = errors.New("the store is closed")
+)

@@ -1,0 +1,245 @@
+// Package api is what the command line and the broker say to each other: the
+// requests, the answers, and a client that speaks HTTP over the broker's Unix
+// socket. Its JSON fields are fixed, other programs read them. It must not know
+// how the broker works nor how answers are printed.
+//
+//	GET  /v1/ping                                      → Ping
+//	POST /v1/jobs                   Submit             → Submitted
+//	GET  /v1/jobs?all=1&users=1                        → []Job, newest first; without all those that live and the last few; with users those of all, for root
+//	GET  /v1/jobs/{id}                                 → Job; id is the number or the uid
+//	POST /v1/jobs/{id}/cancel                          → Job, as soon as nothing of it is left
+//	POST /v1/jobs/{id}/migrate      Migrate            → Done
+//	POST /v1/jobs/{id}/checkpoint                      → Done, with the checkpoint
+//	GET  /v1/jobs/{id}/explain                         → []Decision, oldest first
+//	GET  /v1/jobs/{id}/logs?stream=1&offset=0&follow=1 → the bytes; with follow until the job has ended
+//	GET  /v1/jobs/{id}/watch                           → lines of Live, the last one with Final
+//	POST /v1/quote                  Submit             → []Quote, best first
+//	GET  /v1/clusters                                  → []Cluster
+//	GET  /v1/history?program=…                         → []History
+//	GET  /v1/history/calibration                       → Calibration
+//	GET  /v1/weather?over=60&since=3600                → Weather; over and since in seconds
+//	GET  /v1/weather/graph?on=…                        → Graph
+//	GET  /v1/hosts?on=…                                → []Host
+//	POST /v1/shutdown                                  → Done; the broker ends, jobs run on
+//	     /v1/depot/                                    the chunks of work folders, see package depot
+//
+// One broker may serve several users. Who asks is the user of the process at the
+// other end of the socket, and sees and touches nobody's jobs but their own; the
+// job of somebody else is answered as one that there never was. Root sees all.
+//
+// Whatever is no success answers with Error and an HTTP status of 400 or more.
+package api
+
+import (
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Time is a moment as JSON has it: in UTC, to the millisecond, always equally
+// long, so that its texts sort as the moments do.
+type Time struct{ time.Time }
+
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// At is the moment of the broker's clock; nil for 0, which stands for none.
+func At(t core.Time) *Time {
+	if t == 0 || t == core.Never {
+		return nil
+	}
+	return &Time{time.Unix(0, int64(t))}
+}
+
+// MarshalText writes the moment.
+func (t Time) MarshalText() ([]byte, error) { return []byte(t.UTC().Format(timeLayout)), nil }
+
+// MarshalJSON hides that of time.Time.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return []byte(t.UTC().Format(`"` + timeLayout + `"`)), nil
+}
+
+// Ping says who answers.
+type Ping struct {
+	Version  string `json:"version"`
+	PID      int    `json:"pid"`
+	Embedded bool   `json:"embedded"` // started by run, submit or quote; ends by itself when idle
+	State    string `json:"state"`    // its folder
+	Jobs     int    `json:"jobs"`     // that have not ended
+	Limit    Limit  `json:"limit"`
+}
+
+// Limit is the largest work folder that a job may bring along; more is usually a
+// home folder by mistake.
+type Limit struct {
+	Bytes int64 `json:"bytes"`
+	Files int   `json:"files"`
+}
+
+// Submit is a job to be run, or to be quoted.
+type Submit struct {
+	Job  jobfile.Job `json:"job"`
+	Work string      `json:"work,omitempty"` // tree in the depot; "": the job has no work folder
+}
+
+// Submitted is what became of it: one number, or one for each index of an array.
+type Submitted struct {
+	IDs []core.JobID `json:"ids"`
+}
+
+// Migrate asks for a job to be moved.
+type Migrate struct {
+	To string `json:"to,omitempty"` // a cluster; "": wherever it ends soonest
+}
+
+// Done is that what was asked for has happened.
+type Done struct {
+	Text string `json:"text"` // one line for people: "job 3 moved from a to b, 0.8 s"
+}
+
+// Job is one job as `show` prints it. What is not known, or has not happened, is
+// null.
+type Job struct {
+	ID       core.JobID `json:"id"`
+	UID      string     `json:"uid"`
+	User     string     `json:"user"`
+	Name     string     `json:"name"`
+	State    core.State `json:"state"`
+	Cluster  string     `json:"cluster"` // "" while it has none
+	Hosts    []string   `json:"hosts"`
+	Why      string     `json:"why"` // why it is in this state: why it waits, why it failed
+	Command  []string   `json:"command"`
+	Procs    int        `json:"procs"`
+	Index    *int       `json:"index"` // of an array
+	Attempts int        `json:"attempts"`
+
+	Submitted *Time `json:"submitted"`
+	Started   *Time `json:"started"` // for the first time
+	Ended     *Time `json:"ended"`
+	ExitCode  *int  `json:"exit_code"`
+
+	Deadline     *Time    `json:"deadline"`
+	DeadlineMet  *bool    `json:"deadline_met"` // once that is certain
+	PDeadline    *float64 `json:"p_deadline"`
+	Confidence   float64  `json:"confidence"` // acts when p_deadline falls below
+	PredictedEnd *Time    `json:"predicted_end"`
+	EndEarly     *Time    `json:"predicted_end_p05"`
+	EndLate      *Time    `json:"predicted_end_p95"`
+
+	Migrations  int    `json:"migrations"`
+	Checkpoints int    `json:"checkpoints"`
+	Method      string `json:"method"` // of its checkpoints
+
+	CPUS     float64  `json:"cpu_s"`
+	WallS    float64  `json:"wall_s"` // that it ran, without waiting
+	Progress *float64 `json:"progress"`
+	Share    *float64 `json:"share"` // of the processors it asked for, now
+	// Slowness is how many times longer than on the reference host the same takes on
+	// its processors, in the mean since it began.
+	Slowness *float64 `json:"slowness,omitempty"`
+	Memory   int64    `json:"memory"`
+}
+
+// Over says whether the job's life is over.
+func (j *Job) Over() bool { return j.State.Terminal() }
+
+// Live is one line of a watched job: how it is now, and what was decided since
+// the line before.
+type Live struct {
+	Job   Job        `json:"job"`
+	News  []Decision `json:"news,omitempty"`
+	Final bool       `json:"final,omitempty"`
+}
+
+// Decision is one thing that was decided for a job, as `explain` prints it.
+type Decision struct {
+	Time   Time           `json:"time"`
+	SinceS float64        `json:"since_s"` // after submission
+	Kind   string         `json:"kind"`    // place, method, predict, ask, decide, checkpoint, move, end …
+	Choice string         `json:"choice"`
+	Why    string         `json:"why"`
+	Inputs map[string]any `json:"inputs"`
+	// News says that somebody who follows the job wants to hear of it: moved,
+	// deadline in danger, nobody can meet it.
+	News bool `json:"news,omitempty"`
+}
+
+// Quote is what one cluster would make of a job.
+type Quote struct {
+	Cluster   string   `json:"cluster"`
+	WaitS     *float64 `json:"wait_s"`
+	TransferS *float64 `json:"transfer_s"`
+	RunS      *float64 `json:"run_s"` // null: nothing is known of the program
+	FinishP50 *Time    `json:"finish_p50"`
+	FinishP90 *Time    `json:"finish_p90"`
+	PDeadline *float64 `json:"p_deadline"`
+	Reason    string   `json:"reason"`
+	Fits      bool     `json:"fits"` // the job could run there
+}
+
+// Cluster is a place where jobs run.
+type Cluster struct {
+	Name        string   `json:"name"`
+	State       string   `json:"state"` // up, down
+	Driver      string   `json:"driver"`
+	Hosts       int      `json:"hosts"`
+	Procs       int      `json:"procs"`
+	Idle        int      `json:"idle"`
+	Speed       float64  `json:"speed"` // relative to the reference host
+	Share       float64  `json:"share"` // of a processor that a newcomer would get
+	Running     int      `json:"running"`
+	Waiting     int      `json:"waiting"`
+	Methods     []string `json:"methods"`     // checkpoint methods that work there
+	Reliability *float64 `json:"reliability"` // null: no job has ended there yet
+	Why         string   `json:"why"`
+}
+
+// History is what past runs of one program on one cluster were like.
+type History struct {
+	Program     string   `json:"program"`
+	Cluster     string   `json:"cluster"`
+	Runs        int      `json:"runs"`
+	Failed      int      `json:"failed"`
+	Missed      int      `json:"missed"`  // deadlines
+	CPUP50      *float64 `json:"cpu_p50"` // seconds on the reference host
+	CPUP90      *float64 `json:"cpu_p90"`
+	WallP50     *float64 `json:"wall_p50"`
+	WallP90     *float64 `json:"wall_p90"`
+	WaitMean    *float64 `json:"wait_mean_s"`
+	WaitP90     *float64 `json:"wait_p90_s"`
+	Reliability *float64 `json:"reliability"`
+	Last        *Time    `json:"last"`
+}
+
+// Calibration is how past predictions held.
+type Calibration struct {
+	Jobs        int        `json:"jobs"`
+	Predictions int        `json:"predictions"`
+	Bands       []Coverage `json:"bands"`
+	MedianError *float64   `json:"median_error"` // of the remaining time, from one third of the run on, as a part of it
+	Chances     []Held     `json:"chances"`      // of the chances given for deadlines
+}
+
+// Coverage is one width of band and the part of the actual ends inside it.
+type Coverage struct {
+	Band  float64 `json:"band"` // 0.9
+	Held  float64 `json:"held"`
+	Count int     `json:"count"`
+}
+
+// Held compares chances that were given with what happened.
+type Held struct {
+	From  float64 `json:"from"` // chances from … to …
+	To    float64 `json:"to"`
+	Mean  float64 `json:"mean"` // of the chances given
+	Met   float64 `json:"met"`  // part of these deadlines that was met
+	Count int     `json:"count"`
+}
+
+// Error is the answer to a request that did not succeed. Code is the exit code
+// that it deserves: 1 the work failed, 2 wrong usage or bad input.
+type Error struct {
+	Text  string `json:"error"`
+	Field string `json:"field,omitempty"`
+	Code  int    `json:"code"`
+}

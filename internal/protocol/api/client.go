@@ -1,0 +1,244 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+)
+
+// Base is the address of the broker in requests of a Client's HTTP client; the
+// name in it means nothing, all go to the socket.
+const Base = "http://broker"
+
+// Client asks the broker that listens on a socket.
+type Client struct {
+	HTTP *http.Client // for others that speak to the same broker, such as the depot's client
+}
+
+// Dial makes a client; it connects when first asked.
+func Dial(socket string) *Client {
+	var d net.Dialer
+	return &Client{&http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return d.DialContext(ctx, "unix", socket)
+		},
+		MaxIdleConnsPerHost: 8,
+		DisableCompression:  true,
+	}}}
+}
+
+// Close gives back the connections.
+func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
+
+// Ping asks who is there.
+func (c *Client) Ping(ctx context.Context) (Ping, error) { return get[Ping](ctx, c, "/v1/ping") }
+
+// Submit hands in a job.
+func (c *Client) Submit(ctx context.Context, s *Submit) (Submitted, error) {
+	return post[Submitted](ctx, c, "/v1/jobs", s)
+}
+
+// Jobs lists the jobs: those that live and the last few, or all.
+func (c *Client) Jobs(ctx context.Context, all bool) ([]Job, error) {
+	path := "/v1/jobs"
+	if all {
+		path += "?all=1"
+	}
+	return get[[]Job](ctx, c, path)
+}
+
+// JobsOfAll lists the jobs of all users, for root.
+func (c *Client) JobsOfAll(ctx context.Context, all bool) ([]Job, error) {
+	path := "/v1/jobs?users=1"
+	if all {
+		path += "&all=1"
+	}
+	return get[[]Job](ctx, c, path)
+}
+
+// Job is one job; id is its number or its uid.
+func (c *Client) Job(ctx context.Context, id string) (Job, error) {
+	return get[Job](ctx, c, jobPath(id, ""))
+}
+
+// Cancel ends a job and returns when nothing of it is left.
+func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
+	return post[Job](ctx, c, jobPath(id, "/cancel"), nil)
+}
+
+// Migrate moves a job; to is a cluster, or "" for wherever it ends soonest.
+func (c *Client) Migrate(ctx context.Context, id, to string) (Done, error) {
+	return post[Done](ctx, c, jobPath(id, "/migrate"), Migrate{to})
+}
+
+// Checkpoint saves a job now.
+func (c *Client) Checkpoint(ctx context.Context, id string) (Done, error) {
+	return post[Done](ctx, c, jobPath(id, "/checkpoint"), nil)
+}
+
+// Explain lists what was decided for a job.
+func (c *Client) Explain(ctx context.Context, id string) ([]Decision, error) {
+	return get[[]Decision](ctx, c, jobPath(id, "/explain"))
+}
+
+// Quote asks what each cluster would make of a job.
+func (c *Client) Quote(ctx context.Context, s *Submit) ([]Quote, error) {
+	return post[[]Quote](ctx, c, "/v1/quote", s)
+}
+
+// Clusters lists the clusters.
+func (c *Client) Clusters(ctx context.Context) ([]Cluster, error) {
+	return get[[]Cluster](ctx, c, "/v1/clusters")
+}
+
+// History is what past runs were like, of one program or of all.
+func (c *Client) History(ctx context.Context, program string) ([]History, error) {
+	path := "/v1/history"
+	if program != "" {
+		path += "?program=" + url.QueryEscape(program)
+	}
+	return get[[]History](ctx, c, path)
+}
+
+// Calibration is how past predictions held.
+func (c *Client) Calibration(ctx context.Context) (Calibration, error) {
+	return get[Calibration](ctx, c, "/v1/history/calibration")
+}
+
+// Shutdown ends the broker; jobs run on.
+func (c *Client) Shutdown(ctx context.Context) (Done, error) {
+	return post[Done](ctx, c, "/v1/shutdown", nil)
+}
+
+// Logs copies what a job wrote to stdout (1) or stderr (2), from an offset on,
+// and with follow until the job has ended. It returns how many bytes came.
+func (c *Client) Logs(ctx context.Context, id string, stream int, offset int64, follow bool, to io.Writer) (int64, error) {
+	q := "/logs?stream=" + strconv.Itoa(stream) + "&offset=" + strconv.FormatInt(offset, 10)
+	if follow {
+		q += "&follow=1"
+	}
+	resp, err := c.do(ctx, http.MethodGet, jobPath(id, q), nil)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	n, err := io.Copy(to, resp.Body)
+	if err != nil {
+		return n, fmt.Errorf("reading the output of job %s: %w", id, err)
+	}
+	return n, nil
+}
+
+// ErrBroken says that a stream ended before it should have: the broker went away.
+var ErrBroken = errors.New("the broker went away")
+
+// Watch calls see with every state of a job until the last one.
+func (c *Client) Watch(ctx context.Context, id string, see func(*Live) error) error {
+	resp, err := c.do(ctx, http.MethodGet, jobPath(id, "/watch"), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	for lines := json.NewDecoder(resp.Body); ; {
+		live := &Live{}
+		if err := lines.Decode(live); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("watching job %s: %w (%w)", id, ErrBroken, err)
+		}
+		if err := see(live); err != nil || live.Final {
+			return err
+		}
+	}
+}
+
+func jobPath(id, what string) string { return "/v1/jobs/" + url.PathEscape(id) + what }
+
+func get[T any](ctx context.Context, c *Client, path string) (T, error) {
+	return call[T](ctx, c, http.MethodGet, path, nil)
+}
+
+func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
+	return call[T](ctx, c, http.MethodPost, path, body)
+}
+
+func call[T any](ctx context.Context, c *Client, method, path string, body any) (T, error) {
+	var answer T
+	resp, err := c.do(ctx, method, path, body)
+	if err != nil {
+		return answer, err
+	}
+	defer discard(resp.Body)
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return answer, fmt.Errorf("the broker's answer to %s %s: %w", method, path, err)
+	}
+	return answer, nil
+}
+
+// do sends a request; what is no success comes back as an error.
+func (c *Client) do(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var content io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		content = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, Base+path, content)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.HTTP.Do(req)
+	if err != nil {
+		var wrapped *url.Error // it repeats an address that means nothing to users
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err
+		}
+		return nil, fmt.Errorf("asking the broker: %w", err)
+	}
+	if resp.StatusCode >= http.StatusBadRequest {
+		defer discard(resp.Body)
+		return nil, refusal(resp)
+	}
+	return resp, nil
+}
+
+// maxRefusal bounds how much of a refusal is read.
+const maxRefusal = 1 << 16
+
+// refusal is the error that the broker answered with: the user's mistake where it
+// says so.
+func refusal(resp *http.Response) error {
+	var e Error
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	if err != nil || json.Unmarshal(data, &e) != nil || e.Text == "" {
+		return &Refusal{"the broker answered " + resp.Status}
+	}
+	if e.Code == 2 {
+		return &badinput.Error{Field: e.Field, Want: e.Text}
+	}
+	return &Refusal{e.Text}
+}
+
+// Refusal is what a broker answered that did not do what it was asked.
+type Refusal struct{ text string }
+
+func (r *Refusal) Error() string { return r.text }
+
+// discard reads what is left of a body that is no stream, so that the connection
+// can be used again. A stream is only closed: nobody knows when more of it comes.
+func discard(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, 1<<12)
+	_ = body.Close()
+}

@@ -1,0 +1,229 @@
+// Package wire is what broker and agent say to each other: the attempt an agent
+// is started with, the messages it sends, the orders it gets. Messages that
+// matter carry a number and are kept by the agent until the broker, having made
+// them durable, acknowledges that number; a message may therefore arrive again,
+// never out of order. Numbers grow but may leave gaps: an agent that takes over
+// from one that died begins with a number larger than any the dead one can have
+// used. Both sides speak in frames over one connection, see Dial and Accept.
+// The package must not know how either side works.
+package wire
+
+import (
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Attempt is one attempt to run a job: all that an agent needs to know to run
+// it to its end even if it never reaches the broker. The driver writes it to
+// attempt.json in the attempt's folder.
+type Attempt struct {
+	Job     core.JobID  `json:"job"`
+	Epoch   core.Epoch  `json:"epoch"`
+	Mark    string      `json:"mark"` // of every process of the attempt; not to be guessed
+	Cluster string      `json:"cluster"`
+	Spec    jobfile.Job `json:"spec"`
+	Index   int         `json:"index,omitempty"`  // of an array job
+	Parent  core.JobID  `json:"parent,omitempty"` // that array; 0 if the job is in none
+
+	Procs  int          `json:"procs"`
+	Held   core.ProcSet `json:"held,omitempty"`   // processors of the cluster it was given; empty: any
+	CPUs   []int        `json:"cpus,omitempty"`   // it may run on these; nil: any; chosen by the driver for Held
+	Cgroup string       `json:"cgroup,omitempty"` // that its processes join, as cgroup.Open takes it; made by the driver
+	Speed  float64      `json:"speed"`            // of this cluster, relative to the reference host
+	Broker string       `json:"broker"`           // path of its socket, or of the file that says where it is, see package gate
+	Nice   int          `json:"nice,omitempty"`   // set by the driver if it is 0
+	Hosts  []Host       `json:"hosts,omitempty"`  // it is spread over these, the agent on the first; nil: over this one, or those that a manager names
+	Order  []string     `json:"order,omitempty"`  // hosts of the cluster, in the order in which they suit the job's pattern; nil: any
+	MPI    MPI          `json:"mpi,omitzero"`
+
+	// Limit is the wall time after which the cluster's manager ends the attempt,
+	// counted from the start of its agent; 0: never. The driver sets it.
+	Limit time.Duration `json:"limit,omitempty"`
+
+	Work  string  `json:"work,omitempty"`  // tree in the depot: the work folder at submission
+	Saved []Saved `json:"saved,omitempty"` // checkpoints to continue from, newest first; the first sound one is used
+	Every Every   `json:"every"`
+	Rule  string  `json:"rule,omitempty"` // how the share is foretold: fixed-n and mean are for comparison; "": by change points
+
+	Deadline core.Time     `json:"deadline,omitempty"` // by the broker's clock
+	Now      core.Time     `json:"now"`                // by the broker's clock, when this was written
+	Need     []float64     `json:"need,omitempty"`     // quantiles (see predict.Levels) of the CPU seconds the whole job needs on the reference host; nil: unknown
+	Pace     Pace          `json:"pace,omitzero"`      // at which it needs that
+	Bytes    []float64     `json:"bytes,omitempty"`    // quantiles of the bytes the whole job reads and writes; nil: unknown
+	Duty     float64       `json:"duty,omitempty"`     // part of its processors that the program takes when it has them for itself; 0: unknown
+	Used     float64       `json:"used,omitempty"`     // CPU seconds (reference) earlier attempts put in that were not lost
+	Elapsed  time.Duration `json:"elapsed,omitempty"`  // wall time of earlier attempts
+	// Sandbox says what is known of running this program in the sandbox: how
+	// many times longer it takes. 0: not known.
+	SandboxCost float64  `json:"sandboxCost,omitempty"`
+	CPUFeatures []string `json:"cpuFeatures,omitempty"` // shared by all clusters; nil: not to be masked
+	// MTBF is the mean time between failures of this cluster, as far as they end
+	// attempts. 0: not known.
+	MTBF time.Duration `json:"mtbf,omitempty"`
+
+	Inputs  []Input `json:"inputs,omitempty"`  // files that are put into the work folder besides
+	Brought string  `json:"brought,omitempty"` // folder of a depot that may hold them; set on the way, where the cluster has one
+	// Outgoing is the folder into which results are put that are to be left at
+	// clusters, set like Brought if the broker says OnTheWay; "": they come home.
+	Outgoing string `json:"outgoing,omitempty"`
+}
+
+// Pace is that of a program, see package history: how slow processors are while it
+// runs, usually, and how much of that it feels.
+type Pace struct {
+	Usual float64 `json:"usual"`
+	Power float64 `json:"power"`
+}
+
+// OnTheWay stands for what is not known where an attempt comes from.
+const OnTheWay = "."
+
+// Host is a part of an attempt's processors, by the name under which the other
+// hosts reach it.
+type Host struct {
+	Name  string `json:"name"`
+	Procs int    `json:"procs"`
+}
+
+// MPI is what is peculiar to parallel programs on a cluster.
+type MPI struct {
+	Yield   bool   `json:"yield,omitempty"`   // ranks that wait leave the processor alone
+	Network string `json:"network,omitempty"` // over which they talk, as Open MPI takes it: eth1, 10.0.0.0/24; "": any
+}
+
+// Every is how often things are done.
+type Every struct {
+	Sample time.Duration `json:"sample"` // default 2 s
+}
+
+// Saved is a checkpoint that is safe in the depot.
+type Saved struct {
+	N      int           `json:"n"`     // counts the checkpoints of the job
+	Epoch  core.Epoch    `json:"epoch"` // of the attempt that made it
+	Method string        `json:"method"`
+	At     core.Time     `json:"at"`
+	Image  string        `json:"image,omitempty"` // tree in the depot; "" if the method has none
+	Work   string        `json:"work"`            // tree in the depot: the work folder at that moment
+	Out    int64         `json:"out"`             // bytes of stdout and stderr written until then
+	Err    int64         `json:"err"`
+	Used   float64       `json:"used"`           // CPU seconds (reference) put in until then
+	Slow   float64       `json:"slow,omitempty"` // Vitals.Slowness until then
+	IO     int64         `json:"io,omitempty"`   // bytes the job read and wrote until then
+	Bytes  int64         `json:"bytes"`          // of image and work folder
+	Moved  int64         `json:"moved"`          // that had to be sent
+	Frozen time.Duration `json:"frozen"`         // how long the program stood still
+	Took   time.Duration `json:"took"`           // until it was safe
+	// Sending is how much of that it took to send what had to be; 0 if that was
+	// interrupted, so that it tells nothing of the network.
+	Sending time.Duration `json:"sending,omitempty"`
+}
+
+// Kind says what a message or an order is.
+type Kind string
+
+// What an agent tells the broker.
+const (
+	Hello      Kind = "hello"     // first on every connection: Job, Epoch, Mark; answered by Ack with the last number the broker has of this attempt
+	Running    Kind = "running"   // the program runs: Method, Hosts, Why, Carried; Saved: the checkpoint it continues, nil if it began from the beginning; State.Wall: seconds until it ran
+	Status     Kind = "status"    // only while somebody watches; not numbered
+	Output     Kind = "output"    // Stream, Offset, Data: the stream is Offset + len(Data) long now, whatever it was before; Data may be empty
+	Ask        Kind = "ask"       // the deadline is in danger: State
+	Checkpoint Kind = "saved"     // Saved
+	NotSaved   Kind = "not-saved" // a save that was ordered or due failed: Why
+	Left       Kind = "left"      // stopped as ordered, or saved itself and left; State; Saved if it was saved now, else it goes on from the last checkpoint there is, or from the beginning
+	StaysOn    Kind = "stays-on"  // could not be stopped as ordered and runs on: Why
+	Ended      Kind = "ended"     // Code, Why, State; Result and Carried if the work folder changed
+	Lost       Kind = "lost"      // the attempt was lost through no fault of the program: Why, State
+	Note       Kind = "note"      // for explain: Entry
+)
+
+// What the broker tells an agent.
+const (
+	Ack    Kind = "ack"    // all messages up to Seq are durable
+	Stop   Kind = "stop"   // save, leave: answered by Left, StaysOn, Ended or Lost
+	Save   Kind = "save"   // answered by Checkpoint or NotSaved
+	Kill   Kind = "kill"   // end everything; no answer but the end of the connection
+	Watch  Kind = "watch"  // send Status every Every; 0: no more
+	Answer Kind = "answer" // to Ask: Why; the agent asks again only when things got worse, or after a while
+)
+
+// Message is one frame from agent to broker.
+type Message struct {
+	Seq   uint64     `json:"seq,omitempty"`
+	Kind  Kind       `json:"kind"`
+	Job   core.JobID `json:"job,omitempty"`
+	Epoch core.Epoch `json:"epoch,omitempty"`
+	Mark  string     `json:"mark,omitempty"`
+
+	Method string   `json:"method,omitempty"`
+	Hosts  []string `json:"hosts,omitempty"`
+	Why    string   `json:"why,omitempty"`
+	Cause  string   `json:"cause,omitempty"`  // of Lost, and of Left that nobody ordered: jobfile.NodeFail, jobfile.Preempted; "": not known
+	Stream int      `json:"stream,omitempty"` // 1 stdout, 2 stderr
+	Offset int64    `json:"offset,omitempty"`
+	Data   []byte   `json:"data,omitempty"`
+	Saved  *Saved   `json:"saved,omitempty"`
+	State  *Vitals  `json:"state,omitempty"`
+	Code   int      `json:"code,omitempty"`
+	Result string   `json:"result,omitempty"` // tree in the depot: what the work folder held at the end
+	// Outgoing is a folder beside the agent with results that are to be left at
+	// clusters: a folder for each of Spec.Leave, by its number. "": there are none.
+	Outgoing string `json:"outgoing,omitempty"`
+	// Carried is what came from the broker before it was Running, or went there when
+	// it had Ended.
+	Carried Carried `json:"carried,omitzero"`
+	Entry   *Entry  `json:"entry,omitempty"`
+}
+
+// Carried is how much went over the way between a cluster and the broker, and how long
+// that took; 0 if it was interrupted, so that it tells nothing of the network.
+type Carried struct {
+	Bytes int64         `json:"bytes"`
+	Took  time.Duration `json:"took"`
+}
+
+// Vitals is how a job is doing.
+type Vitals struct {
+	CPU      float64   `json:"cpu_s"`  // of this attempt, seconds on this host
+	Used     float64   `json:"used_s"` // of the whole job, reference seconds
+	Wall     float64   `json:"wall_s"` // of this attempt
+	Share    float64   `json:"share"`  // CPU share now, of the processors asked for
+	Mean     float64   `json:"mean_share"`
+	Memory   int64     `json:"memory"`
+	Read     int64     `json:"read"`
+	Written  int64     `json:"written"`
+	Done     float64   `json:"done"`             // part of the work done, 0 to 1; -1 if unknown
+	Left     []float64 `json:"left,omitempty"`   // quantiles (predict.Levels) of the remaining wall seconds here; nil if unknown
+	Work     []float64 `json:"work,omitempty"`   // quantiles of the CPU seconds left on the reference host, if it continues from where it is
+	Chance   float64   `json:"chance"`           // of meeting the deadline here; -1 if unknown
+	Model    string    `json:"model,omitempty"`  // what predicts: cpu, io, steps
+	SaveCost float64   `json:"save_s,omitempty"` // seconds to save, move and restore, as it took last time; 0: not known here
+	Method   string    `json:"method,omitempty"`
+	// SandboxCost is how many times longer the program takes in the sandbox, as
+	// far as this attempt could measure or estimate it; 0: it could not. For the
+	// next attempt of the same program, see Attempt.
+	SandboxCost float64 `json:"sandbox_cost,omitempty"`
+	// Slowness is how many times longer than on the reference host the same takes on
+	// the processors it runs on, in the mean over the job; 0: not known.
+	Slowness float64 `json:"slowness,omitempty"`
+}
+
+// Order is one frame from broker to agent.
+type Order struct {
+	Kind  Kind          `json:"kind"`
+	Seq   uint64        `json:"seq,omitempty"`
+	Every time.Duration `json:"every,omitempty"`
+	By    core.Time     `json:"by,omitempty"`
+	Why   string        `json:"why,omitempty"`
+}
+
+// Entry is one line of explain.
+type Entry struct {
+	At     core.Time      `json:"at"`
+	Kind   string         `json:"kind"` // place, method, predict, ask, decide, checkpoint, move, end …
+	Choice string         `json:"choice"`
+	Why    string         `json:"why"`
+	Inputs map[string]any `json:"inputs,omitempty"`
+}

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/place"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
+)
+
+// claimed: the cluster confirms that the processors are ours.
+func (e *Engine) claimed(j *world.Job, part int) {
+	p, s := j.Part(part), j.State()
+	if p == nil || !p.Held() || p.Claimed() || s != core.Staging && s != core.Queued {
+		return
+	}
+	ev := core.Event{Kind: core.PartClaimed, Job: j.Spec().ID, Epoch: j.Epoch(), Part: part}
+	if s == core.Queued && j.Due() == 0 && len(j.Parts()) > 1 {
+		ev.When = e.within(e.cfg.ClaimGrace) // it is the first: the others are waited for from now on
+	}
+	e.emit(ev)
+	if s == core.Queued {
+		e.startIfClaimed(j)
+	}
+}
+
+// claimsApart gives up a job whose claims do not come together: it holds
+// processors that another such job may wait for, which holds those that it
+// waits for itself.
+func (e *Engine) claimsApart(j *world.Job) {
+	why := core.Reason{Code: core.ClaimsApart, A: float64(len(j.Parts())), B: (e.now.Sub(j.Due()) + e.cfg.ClaimGrace).Seconds()}
+	e.goBack(j, why)
+	e.enqueue(j, e.nextPeriod(), why)
+}
+
+// nextPeriod is when a job is tried again that cannot be placed better now.
+func (e *Engine) nextPeriod() core.Time { return e.now.Add(max(e.cfg.ScanEvery, time.Second)) }
+
+// claimLost: somebody else has the processors. If the cluster says who holds
+// what now, the job is placed again at once. If it does not, we would choose
+// the same again: the job waits for the next period, so that the engine cannot
+// spin on stale knowledge.
+func (e *Engine) claimLost(j *world.Job, in *core.Input) {
+	p, s := j.Part(in.Part), j.State()
+	if p == nil || s != core.Staging && s != core.Queued {
+		return
+	}
+	c := p.Cluster()
+	if in.Mandatory {
+		e.refused(j, c)
+		return
+	}
+	why := core.Reason{Code: core.ClaimTaken}
+	if in.Procs.Valid(c.Procs()) && in.Procs.Intersects(p.Procs()) {
+		e.emit(core.Event{Kind: core.OthersPolled, Cluster: c.ID(), Procs: in.Procs})
+		e.replace(j, why)
+		return
+	}
+	e.goBack(j, why)
+	e.enqueue(j, e.nextPeriod(), why)
+}
+
+// refused: the cluster will never have the job. If no other will either, that
+// was it.
+func (e *Engine) refused(j *world.Job, c *world.Cluster) {
+	why := core.Reason{Code: core.ClusterRefuses}
+	e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch(), Cluster: c.ID()})
+	e.leaves(j)
+	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: waitsAs(j), Cluster: c.ID(), Mandatory: true, Why: why})
+	if _, ok := place.EverFits(e.view(j.Spec().ID), j.Spec(), e.w.PlacePolicy(j.Spec())); !ok {
+		e.become(j, core.Failed, why)
+		return
+	}
+	e.again = append(e.again, j.Spec().ID)
+}
+
+// waitsAs is the state in which a job waits to be placed: it has run before or
+// it has not.
+func waitsAs(j *world.Job) core.State {
+	if j.Attempts() > 0 {
+		return core.Resuming
+	}
+	return core.Submitted
+}
+
+// replace gives up a placement that cannot be carried out and looks for
+// another.
+func (e *Engine) replace(j *world.Job, why core.Reason) {
+	e.goBack(j, why)
+	e.again = append(e.again, j.Spec().ID)
+}
+
+// goBack returns a job that was placed but has not started to where it waits
+// to be placed.
+func (e *Engine) goBack(j *world.Job, why core.Reason) {
+	e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
+	e.leaves(j)
+	e.become(j, waitsAs(j), why)
+}
+
+// placeAgain tries those whose placement or attempt was lost. They come after
+// the queue: a job that was stopped to make room must not take that room.
+func (e *Engine) placeAgain() {
+	for _, id := range e.again {
+		if j := e.w.Job(id); j != nil && j.State().Waiting() && !j.Queued() {
+			e.placeOrEnqueue(j)
+		}
+	}
+	e.again = e.again[:0]
+}

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/place"
+	"github.com/godwit-hpc/godwit/internal/sched/predict"
+	"github.com/godwit-hpc/godwit/internal/sched/resched"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
+)
+
+// inDanger: the deadline of a running job is in danger where it runs. It is
+// moved if that makes it likelier to be met, or, where nobody can meet it, if
+// the job ends clearly sooner.
+func (e *Engine) inDanger(j *world.Job, o *core.Outlook) {
+	if j.State() != core.Running || o == nil || len(j.Parts()) != 1 {
+		return
+	}
+	stay, ok := predict.FromQuantiles(o.Stay)
+	if !ok {
+		return
+	}
+	q := resched.Question{TimeLeft: j.Spec().Deadline.Sub(e.now).Seconds(), Confidence: o.Confidence, Stay: stay, Moved: j.Moves(), SinceMove: -1}
+	if q.Moved > 0 {
+		q.SinceMove = e.now.Sub(j.Started()).Seconds()
+	}
+	v := e.view(j.Spec().ID)
+	for _, a := range o.Moves {
+		if left, ok := predict.FromQuantiles(a.Left); ok && e.couldGo(v, j, a.Cluster) {
+			q.Moves = append(q.Moves, resched.Move{Cluster: a.Cluster, Left: left, Overhead: a.Overhead})
+		}
+	}
+	verdict := resched.Decide(q, e.cfg.Resched)
+	aim := core.Aim(0)
+	if verdict.Go {
+		aim = core.AimAt(verdict.To)
+	}
+	why := judgement(verdict)
+	e.emit(core.Event{Kind: core.JobJudged, Job: j.Spec().ID, Epoch: j.Epoch(), Aim: aim, Why: why})
+	if verdict.Go {
+		e.stop(j, aim, why)
+	}
+}
+
+// couldGo reports whether a running job would find room in another cluster.
+func (e *Engine) couldGo(v world.View, j *world.Job, to core.ClusterID) bool {
+	if to < 0 || int(to) >= len(v.Clusters()) || v.Cluster(to) == j.Part(0).Cluster() {
+		return false
+	}
+	c, comp := v.Cluster(to), &j.Spec().Components[j.Part(0).Component()]
+	_, wait := place.Seats(v, c, comp)
+	return !wait && c.Meets(comp) && v.Room(c) >= comp.Min
+}
+
+// judgement is why a verdict was given.
+func judgement(v resched.Verdict) core.Reason {
+	w := &v.Why
+	switch w.Code {
+	case resched.Safe:
+		return core.Reason{Code: core.WellHere, A: w.Stay}
+	case resched.NowhereElse:
+		return core.Reason{Code: core.NowhereToGo, A: w.Stay}
+	case resched.NotClearlyBetter:
+		return core.Reason{Code: core.NotWorthMoving, A: w.Stay, B: w.Go}
+	case resched.NothingEarlier:
+		return core.Reason{Code: core.NobodyCan, A: w.LeftStay, B: w.LeftGo}
+	case resched.MovesUsedUp:
+		return core.Reason{Code: core.MovedOften, A: float64(w.Moved), B: w.Stay}
+	case resched.Resting:
+		return core.Reason{Code: core.MovedJustNow, A: w.SinceMove, B: w.Rest}
+	case resched.BetterChance:
+		return core.Reason{Code: core.BetterChance, A: w.Stay, B: w.Go}
+	case resched.EndsEarlier:
+		return core.Reason{Code: core.EndsSooner, A: w.LeftGo, B: w.LeftStay}
+	}
+	return core.Reason{}
+}

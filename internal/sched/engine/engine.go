@@ -1,0 +1,212 @@
+// Package engine is the scheduler as a state machine: Step takes the time and
+// one input, decides, and returns the events that happened, the commands to be
+// carried out and the moment at which it wants to be called again. It reads no
+// clock, does no I/O and starts no goroutine, so the simulator, the lab and
+// the live broker all run this same code. Policies propose; the engine checks
+// every proposal against the world before it becomes an event.
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/malleable"
+	"github.com/godwit-hpc/godwit/internal/sched/place"
+	"github.com/godwit-hpc/godwit/internal/sched/resched"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
+)
+
+// Approach says who comes first when processors become free (papers/001, V-B).
+type Approach uint8
+
+const (
+	PRA Approach = iota // precedence to running applications; never shrinks
+	PWA                 // precedence to waiting applications; shrinks to make room
+)
+
+func (a Approach) String() string {
+	if a == PWA {
+		return "pwa"
+	}
+	return "pra"
+}
+
+// Config is what an operator chooses.
+type Config struct {
+	Approach  Approach
+	Malleable malleable.Policy // nil: sizes never change
+	// ScanEvery is the period of looking through the placement queue when
+	// nothing else prompts it. Whatever makes room does; so it only matters to
+	// jobs whose tries are counted or that were put off for a while.
+	ScanEvery time.Duration
+	// ShrinkGrace is how long a job may take to release processors that it
+	// must; after that it is stopped. For its answer to an offer that it may
+	// refuse others wait as long. 0 sets no limit.
+	ShrinkGrace time.Duration
+	// StopGrace is how long a job that is stopped may take to save itself and
+	// leave; after that it is killed. 0 sets no limit.
+	StopGrace time.Duration
+	// ClaimGrace is how long a part of a job that has been claimed waits for the
+	// claims of the others; after that all are given up. 0 sets no limit.
+	ClaimGrace time.Duration
+	// ClaimMargin is how long before the estimated start processors are
+	// claimed where they cannot be reserved.
+	ClaimMargin time.Duration
+	// Resched is how reluctant a job is to move for its deadline.
+	Resched resched.Config
+}
+
+// DefaultConfig is a sensible Config.
+func DefaultConfig() Config {
+	return Config{Approach: PWA, Malleable: malleable.Marginal{}, ScanEvery: 30 * time.Second,
+		ShrinkGrace: time.Minute, StopGrace: 10 * time.Minute, ClaimGrace: 10 * time.Minute, ClaimMargin: 10 * time.Second}
+}
+
+// Output is what a Step brought about. Its slices are valid until the next
+// Step.
+type Output struct {
+	Events   []core.Event
+	Commands []core.Command
+	WakeAt   core.Time // core.Never if nothing is due by itself
+}
+
+// Engine is the state machine. What it keeps besides the world is only what a
+// step has still to do.
+type Engine struct {
+	cfg Config
+	w   *world.World
+
+	now     core.Time
+	out     Output
+	dirty   []dirt // by cluster
+	anyDirt bool
+	scan    bool         // the placement queue is to be looked through
+	again   []core.JobID // to be placed again, after those who wait longer
+	choices []place.Choice
+	offers  []malleable.Offer
+}
+
+// New is an engine on a world: a fresh one, or one that events made.
+func New(cfg Config, w *world.World) *Engine {
+	e := &Engine{cfg: cfg, w: w, dirty: make([]dirt, len(w.Clusters()))}
+	if w.Live() > 0 { // whatever the last engine had still to do
+		for _, c := range w.Clusters() {
+			e.touch(c)
+			e.freed(c)
+		}
+	}
+	return e
+}
+
+// World is the state; the caller must only read it.
+func (e *Engine) World() *world.World { return e.w }
+
+// Step takes in one input. Should the clock have been set back, time stands
+// still until it has caught up.
+func (e *Engine) Step(now core.Time, in *core.Input) *Output {
+	e.now = max(now, e.w.Now())
+	e.out.Events = e.out.Events[:0]
+	e.out.Commands = e.out.Commands[:0]
+	e.take(in)
+	e.settle()
+	e.out.WakeAt = e.w.NextTimer()
+	if e.w.Restless() && e.cfg.ScanEvery > 0 {
+		e.out.WakeAt = min(e.out.WakeAt, e.w.LastScan().Add(e.cfg.ScanEvery))
+	}
+	return &e.out
+}
+
+// take dispatches an input. Messages about a job that is over or of an epoch
+// that is past are dropped: this is the fence against running twice.
+func (e *Engine) take(in *core.Input) {
+	switch in.Kind {
+	case core.Tick:
+		return
+	case core.Submit:
+		e.submit(in.Spec)
+		return
+	case core.Polled, core.HostsDown, core.HostsUp:
+		e.clusterChanged(in)
+		return
+	case core.Felt:
+		e.felt(in)
+		return
+	case core.Weather:
+		e.weather(in)
+		return
+	}
+	j := e.w.Job(in.Job)
+	if j == nil {
+		return
+	}
+	switch in.Kind {
+	case core.Cancel:
+		e.cancel(j)
+		return
+	case core.StopJob:
+		e.stop(j, in.Aim, core.Reason{Code: core.AskedByUser})
+		return
+	}
+	if in.Epoch != j.Epoch() {
+		return
+	}
+	switch in.Kind {
+	case core.Staged:
+		e.staged(j, in.Part)
+	case core.Claimed:
+		e.claimed(j, in.Part)
+	case core.ClaimLost:
+		e.claimLost(j, in)
+	case core.Started:
+		e.runs(j)
+	case core.Ended:
+		e.ended(j, in.N)
+	case core.Crashed:
+		e.crashed(j, in.Mandatory)
+	case core.Left:
+		e.left(j)
+	case core.StaysOn:
+		e.staysOn(j)
+	case core.InDanger:
+		e.inDanger(j, in.Outlook)
+	case core.Progress:
+		e.progress(j, in)
+	default:
+		e.takeResize(j, in)
+	}
+}
+
+// emit makes an event true: applied to the world and reported.
+func (e *Engine) emit(ev core.Event) {
+	ev.At = e.now
+	if err := e.w.Apply(&ev); err != nil {
+		panic(fmt.Sprintf("engine: decided something impossible: %v", err))
+	}
+	e.out.Events = append(e.out.Events, ev)
+}
+
+func (e *Engine) command(c core.Command) { e.out.Commands = append(e.out.Commands, c) }
+
+// become moves a job to another state.
+func (e *Engine) become(j *world.Job, to core.State, why core.Reason) {
+	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to, Why: why})
+}
+
+// within is the moment at which a time of grace that begins now is over; 0
+// sets no limit.
+func (e *Engine) within(grace time.Duration) core.Time {
+	if grace == 0 {
+		return core.Never
+	}
+	return e.now.Add(grace)
+}
+
+func (e *Engine) view(j core.JobID) world.View { return e.w.View(e.now, j) }
+
+// waitingView is the world as a job that waits to be placed may see it.
+func (e *Engine) waitingView(j core.JobID) world.View {
+	v := e.view(j)
+	v.RunningFirst = e.cfg.Approach == PRA
+	return v
+}

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
+)
+
+// runs notes that a job runs, if that is new, and reports whether it does.
+// Whatever its program says tells that it was started: the news of that may be
+// overtaken.
+func (e *Engine) runs(j *world.Job) bool {
+	if j.State() == core.Queued && (len(j.Parts()) == 1 || j.Claimed()) {
+		e.become(j, core.Running, core.Reason{Code: core.ClusterStarted, A: float64(j.Size())})
+		for _, p := range j.Parts() {
+			e.touch(p.Cluster())
+			if p.Cluster().Limited() { // the next may wait in its queue
+				e.freed(p.Cluster())
+			}
+		}
+	}
+	return j.State() == core.Running || j.State() == core.Stopping
+}
+
+func (e *Engine) ended(j *world.Job, code int) {
+	if !e.runs(j) {
+		return
+	}
+	e.leaves(j)
+	to, why := core.Done, core.Reason{Code: core.ExitedZero}
+	if code != 0 {
+		to, why = core.Failed, core.Reason{Code: core.ExitedNonZero, A: float64(code)}
+	}
+	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to, N: code, Why: why})
+}
+
+func (e *Engine) cancel(j *world.Job) {
+	if len(j.Parts()) > 0 {
+		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
+		e.leaves(j)
+	} else {
+		e.anyDirt = true // somebody else may be the head of the queue now
+	}
+	e.become(j, core.Cancelled, core.Reason{Code: core.AskedByUser})
+}
+
+// stop tells a running job to save itself and leave; it is placed again once
+// it has. One that does not run has nothing to save.
+func (e *Engine) stop(j *world.Job, aim core.Aim, why core.Reason) {
+	if j.State() != core.Running {
+		return
+	}
+	leaveBy := e.within(e.cfg.StopGrace)
+	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Stopping, When: leaveBy, Aim: aim, Why: why})
+	e.command(core.Command{Kind: core.Stop, Job: j.Spec().ID, Epoch: j.Epoch(), Due: leaveBy})
+}
+
+// left: the job saved itself and left its processors, because it was told to
+// or by itself.
+func (e *Engine) left(j *world.Job) {
+	if !e.runs(j) {
+		return
+	}
+	e.leaves(j)
+	e.become(j, core.Stopped, core.Reason{Code: core.SavedItself})
+	e.resume(j)
+}
+
+// staysOn: the job was told to leave, but could not be saved. What it holds is
+// its own again.
+func (e *Engine) staysOn(j *world.Job) {
+	if j.State() != core.Stopping {
+		return
+	}
+	e.become(j, core.Running, core.Reason{Code: core.CouldNotSave})
+	for _, p := range j.Parts() {
+		e.touch(p.Cluster())
+	}
+}
+
+// notLeft: the job was told to leave and has not in time. It is killed.
+func (e *Engine) notLeft(j *world.Job) {
+	after := e.now.Sub(j.Due()) + e.cfg.StopGrace
+	e.attemptLost(j, core.Reason{Code: core.NotLeftInTime, A: after.Seconds()})
+}
+
+// crashed: the attempt ended through no fault of the program. What was lost is
+// the checkpoint method's business; here it only gets another attempt, unless its
+// user wants none after such a loss.
+func (e *Engine) crashed(j *world.Job, forGood bool) {
+	if e.runs(j) && forGood {
+		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
+		e.leaves(j)
+		e.become(j, core.Failed, core.Reason{Code: core.NotStartedAgain})
+		return
+	}
+	e.attemptLost(j, core.Reason{Code: core.ProgramCrashed})
+}
+
+func (e *Engine) attemptLost(j *world.Job, why core.Reason) {
+	switch s := j.State(); {
+	case s == core.Running || s == core.Stopping:
+		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
+		e.leaves(j)
+		e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: s, To: core.Stopped, N: 1, Why: why})
+		if j.Losses() > j.Spec().Retries {
+			e.become(j, core.Failed, core.Reason{Code: core.RetriesUsedUp, A: float64(j.Losses() - 1)})
+			return
+		}
+		e.resume(j)
+	case len(j.Parts()) > 0:
+		e.replace(j, why)
+	}
+}
+
+func (e *Engine) resume(j *world.Job) {
+	e.become(j, core.Resuming, core.Reason{Code: core.ComesAgain})
+	e.again = append(e.again, j.Spec().ID)
+}
+
+// progress notes how far a job has come.
+func (e *Engine) progress(j *world.Job, in *core.Input) {
+	if !e.runs(j) || !sane(in.Done) {
+		return
+	}
+	e.emit(core.Event{Kind: core.JobProgressed, Job: in.Job, Epoch: in.Epoch, Done: in.Done})
+}
+
+// sane reports whether a program can have done that part of its work.
+func sane(done float64) bool { return done >= 0 && done <= 1 }
+
+// clusterChanged: others came or went, hosts failed or joined.
+func (e *Engine) clusterChanged(in *core.Input) {
+	if in.Cluster < 0 || int(in.Cluster) >= len(e.dirty) {
+		return
+	}
+	c := e.w.Cluster(in.Cluster)
+	if !in.Procs.Valid(c.Procs()) {
+		return
+	}
+	e.touch(c)
+	e.freed(c)
+	switch in.Kind {
+	case core.Polled:
+		e.emit(core.Event{Kind: core.OthersPolled, Cluster: in.Cluster, Procs: in.Procs})
+	case core.HostsUp:
+		e.emit(core.Event{Kind: core.HostsJoined, Cluster: in.Cluster, Procs: in.Procs})
+	case core.HostsDown:
+		e.emit(core.Event{Kind: core.HostsFailed, Cluster: in.Cluster, Procs: in.Procs})
+		for _, j := range e.w.Holders(c, in.Procs) {
+			e.attemptLost(j, core.Reason{Code: core.HostLost, A: float64(lost(j, c))})
+		}
+	}
+}
+
+// weather notes how well the hosts of a cluster are connected.
+func (e *Engine) weather(in *core.Input) {
+	if in.Cluster < 0 || int(in.Cluster) >= len(e.dirty) || !in.Net.Of(e.w.Cluster(in.Cluster).Hosts()) {
+		return
+	}
+	for _, mbps := range in.Net.Mbps {
+		if !(mbps >= 0) || math.IsInf(mbps, 1) {
+			return
+		}
+	}
+	for _, free := range in.Net.Free {
+		if !(free > 0 && free <= 1) {
+			return
+		}
+	}
+	e.emit(core.Event{Kind: core.NetworkFelt, Cluster: in.Cluster, Net: in.Net})
+}
+
+// felt notes what part of a processor a newcomer would get in a cluster.
+func (e *Engine) felt(in *core.Input) {
+	if in.Cluster < 0 || int(in.Cluster) >= len(e.dirty) || !(in.Done >= 0 && in.Done <= 1) || in.N < 0 {
+		return
+	}
+	c := e.w.Cluster(in.Cluster)
+	was := c.Closed()
+	e.emit(core.Event{Kind: core.ClusterFelt, Cluster: in.Cluster, Done: in.Done, N: in.N})
+	if was && !c.Closed() { // who waited for it may have it now
+		e.touch(c)
+		e.freed(c)
+	}
+}
+
+// lost counts the processors of a job that failed in a cluster.
+func lost(j *world.Job, c *world.Cluster) int {
+	n := 0
+	for _, p := range j.Parts() {
+		if p.Cluster() == c {
+			n += c.Failed(p.Procs())
+		}
+	}
+	return n
+}

@@ -1,0 +1,373 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/engine"
+	"github.com/godwit-hpc/godwit/internal/sched/malleable"
+	"github.com/godwit-hpc/godwit/internal/sched/predict"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
+)
+
+// The directives of a transcript:
+//
+//	grid a=10 b=8,managed,depth=4 c=6,keep=2,growfree=1,reserves,speed=2
+//	files big=125MB@a
+//	link a b 1000                      megabits per second, both ways
+//	config approach=pwa policy=egs scan=30 grace=60 stop=600 margin=10 claims=300 tries=3 place=wf
+//	at 30                              it is second 30 now
+//	wake                               it is when the engine asked to be woken
+//	tick                               the engine is called for no reason
+//	submit 1 malleable 2-8 initial=2   or: rigid 4, moldable 2-4, rigid 4+3 for two components;
+//	                                   also place= inputs= clusters= tries= retries= estimate= deadline=
+//	started 1 · ended 1 code=3 · crashed 1 · left 1 · progress 1 done=0.5
+//	staged 1 · claimed 1 part=1 · lost 1 taken=0-3
+//	answer 1 n=2 · giveback 1 n=2 · ask 1 n=2 must
+//	cancel 1 · stop 1 to=b · stays 1
+//	danger 1 stay=100 b=20 c=90/60     its deadline is; about so many seconds are left here, and in b; to go to c costs 60 of them, else 1
+//	felt a 0.5                         a newcomer gets half a processor in a
+//	poll a 0-3 · down a 0-1 · up a 0-1
+//	show                               the state of the grid
+//
+// Messages of jobs are of the present epoch unless they say epoch=1.
+func (s *stage) play(line string) (string, error) {
+	w := newWords(line)
+	verb := w.next()
+	switch verb {
+	case "grid", "files", "link", "config":
+		return "", s.prepare(verb, w)
+	case "at":
+		sec, err := strconv.ParseFloat(w.next(), 64)
+		s.now = core.AtSecond(sec)
+		return "", err
+	}
+	if s.eng == nil {
+		s.eng = engine.New(s.cfg, world.New(s.spec))
+	}
+	if verb == "show" {
+		return s.show(), nil
+	}
+	in, err := s.input(verb, w)
+	if err != nil {
+		return "", err
+	}
+	if rest := w.unused(); rest != "" {
+		return "", fmt.Errorf("what is %s?", rest)
+	}
+	return s.step(in)
+}
+
+func (s *stage) input(verb string, w *words) (core.Input, error) {
+	switch verb {
+	case "wake":
+		if s.wake == core.Never {
+			return core.Input{}, errors.New("the engine does not want to be woken")
+		}
+		s.now = s.wake
+		return core.Input{}, nil
+	case "tick":
+		return core.Input{}, nil
+	case "submit":
+		spec, err := s.job(w)
+		return core.Input{Kind: core.Submit, Spec: spec}, err
+	case "poll", "down", "up":
+		kinds := map[string]core.InputKind{"poll": core.Polled, "down": core.HostsDown, "up": core.HostsUp}
+		c, err := s.clusterNamed(w.next())
+		return core.Input{Kind: kinds[verb], Cluster: c, Procs: procs(w.next())}, err
+	}
+	if verb == "felt" {
+		c, err := s.clusterNamed(w.next())
+		share, _ := strconv.ParseFloat(w.next(), 64)
+		return core.Input{Kind: core.Felt, Cluster: c, Done: share}, err
+	}
+	kinds := map[string]core.InputKind{"started": core.Started, "ended": core.Ended, "crashed": core.Crashed, "left": core.Left,
+		"progress": core.Progress, "staged": core.Staged, "claimed": core.Claimed, "lost": core.ClaimLost, "answer": core.Answer,
+		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob, "stays": core.StaysOn, "danger": core.InDanger}
+	kind, known := kinds[verb]
+	if !known {
+		return core.Input{}, fmt.Errorf("unknown directive %q", verb)
+	}
+	in := core.Input{Kind: kind, Job: core.JobID(w.number(w.next()))}
+	if j := s.eng.World().Job(in.Job); j != nil {
+		in.Epoch = j.Epoch()
+		if p := j.Part(0); p != nil && kind == core.Answer {
+			in.Serial = p.Serial()
+		}
+	}
+	in.Part, in.N, in.Mandatory = w.number(w.value("part")), w.number(w.value("n"))+w.number(w.value("code")), w.has("must")
+	in.Procs = procs(w.value("taken"))
+	in.Done, _ = strconv.ParseFloat(w.value("done"), 64)
+	if kind == core.InDanger {
+		in.Outlook = s.outlook(w)
+	}
+	if to := w.value("to"); to != "" {
+		c, err := s.clusterNamed(to)
+		if err != nil {
+			return in, err
+		}
+		in.Aim = core.AimAt(c)
+	}
+	if in.Part > 0 || w.is("serial") {
+		in.Serial = w.number(w.value("serial"))
+	}
+	if w.is("epoch") {
+		in.Epoch = core.Epoch(w.number(w.value("epoch")))
+	}
+	return in, w.err
+}
+
+// outlook reads what is left of a job here and in the clusters named.
+func (s *stage) outlook(w *words) *core.Outlook {
+	left := func(text string) (quantiles []float64, cost float64) {
+		text, of, _ := strings.Cut(text, "/")
+		sec, _ := strconv.ParseFloat(text, 64)
+		if cost, _ = strconv.ParseFloat(of, 64); of == "" {
+			cost = 1
+		}
+		return predict.LogNormal(sec, 0.05).Quantiles(), cost
+	}
+	o := &core.Outlook{Confidence: 0.95}
+	o.Stay, _ = left(w.value("stay"))
+	for i := range s.spec.Clusters {
+		if text := w.value(s.spec.Clusters[i].Name); text != "" {
+			quantiles, cost := left(text)
+			o.Moves = append(o.Moves, core.Alternative{Cluster: core.ClusterID(i), Left: quantiles, Overhead: cost})
+		}
+	}
+	return o
+}
+
+func (s *stage) job(w *words) (*core.Job, error) {
+	j := &core.Job{ID: core.JobID(w.number(w.next()))}
+	if err := j.Kind.UnmarshalText([]byte(w.next())); err != nil {
+		return nil, err
+	}
+	for _, size := range strings.Split(w.next(), "+") {
+		least, most, ranged := strings.Cut(size, "-")
+		if !ranged {
+			most = least
+		}
+		c := core.Component{Min: w.number(least), Max: w.number(most), Initial: w.number(w.value("initial"))}
+		for _, f := range split(w.value("inputs")) {
+			c.Inputs = append(c.Inputs, s.fileNamed(f))
+		}
+		for _, name := range split(w.value("clusters")) {
+			id, err := s.clusterNamed(name)
+			if err != nil {
+				return nil, err
+			}
+			c.Clusters = append(c.Clusters, id)
+		}
+		j.Components = append(j.Components, c)
+	}
+	if w.is("place") {
+		if err := j.Place.UnmarshalText([]byte(w.value("place"))); err != nil {
+			return nil, err
+		}
+	}
+	j.MaxTries, j.Retries = w.number(w.value("tries")), w.number(w.value("retries"))
+	j.Estimate, j.Deadline = w.seconds("estimate"), core.Time(w.seconds("deadline"))
+	return j, w.err
+}
+
+func (s *stage) prepare(verb string, w *words) error {
+	switch verb {
+	case "grid":
+		for word := w.next(); word != ""; word = w.next() {
+			s.spec.Clusters = append(s.spec.Clusters, w.cluster(word))
+		}
+	case "files":
+		for word := w.next(); word != ""; word = w.next() {
+			name, rest, _ := strings.Cut(word, "=")
+			size, at, _ := strings.Cut(rest, "MB@")
+			c, err := s.clusterNamed(at)
+			if err != nil {
+				return err
+			}
+			s.files = append(s.files, name)
+			s.spec.Files = append(s.spec.Files, world.FileSpec{Name: name, Bytes: int64(w.number(size)) * 1e6, At: []core.ClusterID{c}})
+		}
+	case "link":
+		return s.link(w)
+	case "config":
+		s.cfg = engine.Config{Malleable: malleable.ByName(w.value("policy")), ScanEvery: w.seconds("scan"), ShrinkGrace: w.seconds("grace"),
+			StopGrace: w.seconds("stop"), ClaimGrace: w.seconds("claims"), ClaimMargin: w.seconds("margin")}
+		if w.value("approach") == "pwa" {
+			s.cfg.Approach = engine.PWA
+		}
+		s.spec.MaxTries = w.number(w.value("tries"))
+		if w.is("place") {
+			return s.spec.DefaultPlace.UnmarshalText([]byte(w.value("place")))
+		}
+	}
+	return w.err
+}
+
+func (s *stage) link(w *words) error {
+	a, err := s.clusterNamed(w.next())
+	if err != nil {
+		return err
+	}
+	b, err := s.clusterNamed(w.next())
+	if s.spec.Paths == nil {
+		s.spec.Paths = make([][]world.Path, len(s.spec.Clusters))
+		for i := range s.spec.Paths {
+			s.spec.Paths[i] = make([]world.Path, len(s.spec.Clusters))
+		}
+	}
+	p := world.Path{Mbps: float64(w.number(w.next()))}
+	s.spec.Paths[a][b], s.spec.Paths[b][a] = p, p
+	return err
+}
+
+func (s *stage) clusterNamed(name string) (core.ClusterID, error) {
+	for i, c := range s.spec.Clusters {
+		if c.Name == name {
+			return core.ClusterID(i), nil
+		}
+	}
+	return 0, fmt.Errorf("no cluster is called %q", name)
+}
+
+func (s *stage) fileNamed(name string) core.FileID {
+	for i, f := range s.files {
+		if f == name {
+			return core.FileID(i)
+		}
+	}
+	return 99 // one that nobody listed
+}
+
+// words is a directive taken apart: plain words in order, and key=value pairs.
+type words struct {
+	plain []string
+	pairs map[string]string
+	used  map[string]bool
+	err   error
+}
+
+func newWords(line string) *words {
+	w := &words{pairs: map[string]string{}, used: map[string]bool{}}
+	verb, _, _ := strings.Cut(line, " ")
+	for _, word := range strings.Fields(line) {
+		if k, v, ok := strings.Cut(word, "="); ok && verb != "grid" && verb != "files" {
+			w.pairs[k] = v
+		} else {
+			w.plain = append(w.plain, word)
+		}
+	}
+	return w
+}
+
+func (w *words) next() string {
+	if len(w.plain) == 0 {
+		return ""
+	}
+	first := w.plain[0]
+	w.plain = w.plain[1:]
+	return first
+}
+
+func (w *words) is(key string) bool { _, there := w.pairs[key]; return there }
+
+func (w *words) value(key string) string {
+	w.used[key] = true
+	return w.pairs[key]
+}
+
+// has takes a plain word such as must.
+func (w *words) has(word string) bool {
+	if len(w.plain) == 0 || w.plain[0] != word {
+		return false
+	}
+	w.plain = w.plain[1:]
+	return true
+}
+
+func (w *words) number(text string) int {
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		w.err = err
+	}
+	return n
+}
+
+func (w *words) seconds(key string) time.Duration {
+	if !w.is(key) {
+		return 0
+	}
+	sec, err := strconv.ParseFloat(w.value(key), 64)
+	if err != nil {
+		w.err = err
+	}
+	return core.Seconds(sec)
+}
+
+// unused is what nobody asked for: a slip in the script.
+func (w *words) unused() string {
+	for k := range w.pairs {
+		if !w.used[k] {
+			return k
+		}
+	}
+	return strings.Join(w.plain, " ")
+}
+
+// cluster reads name=size,option,option=value.
+func (w *words) cluster(word string) world.ClusterSpec {
+	name, rest, _ := strings.Cut(word, "=")
+	options := strings.Split(rest, ",")
+	c := world.ClusterSpec{Name: name}
+	speed := 1
+	for _, o := range options[1:] {
+		key, value, _ := strings.Cut(o, "=")
+		switch key {
+		case "managed":
+			c.Managed = true
+		case "depth":
+			c.Depth = w.number(value)
+		case "reserves":
+			c.Reserves = true
+		case "keep":
+			c.KeepFree = w.number(value)
+		case "growfree":
+			c.GrowFree = w.number(value)
+		case "speed":
+			speed = w.number(value)
+		default:
+			w.err = fmt.Errorf("what is %s?", o)
+		}
+	}
+	c.Hosts = []world.HostSpec{{Procs: w.number(options[0]), Speed: float64(speed)}}
+	return c
+}
+
+func split(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
+
+// procs reads a set as it is written: 0-3,6.
+func procs(text string) core.ProcSet {
+	var set core.ProcSet
+	for _, r := range split(text) {
+		lo, hi, ranged := strings.Cut(r, "-")
+		if !ranged {
+			hi = lo
+		}
+		a, _ := strconv.Atoi(lo)
+		b, _ := strconv.Atoi(hi)
+		set = append(set, core.Range{Lo: int32(a), Hi: int32(b) + 1})
+	}
+	return set
+}

@@ -1,0 +1,98 @@
+package conduct
+
+import (
+	"math"
+
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
+)
+
+// A model is what finished tasks tell about those to come: for each kind of tasks
+// and class of hosts, how many times what the model said they took.
+type model struct {
+	kinds, classes int
+	seen           []seen // kind × class
+	prior          func(kind, class int) float64
+}
+
+// seen is the logarithms of what tasks took beside what was said.
+type seen struct{ n, sum, squares float64 }
+
+func newModel(d *flow.DAG, hosts []flow.Host, prior func(kind, class int) float64) *model {
+	if prior == nil {
+		prior = func(int, int) float64 { return 1 }
+	}
+	m := &model{kinds: 1, classes: 1, prior: prior}
+	for t := range d.Tasks {
+		m.kinds = max(m.kinds, d.Tasks[t].Kind+1)
+	}
+	for h := range hosts {
+		m.classes = max(m.classes, hosts[h].Class+1)
+	}
+	m.seen = make([]seen, m.kinds*m.classes)
+	return m
+}
+
+// learn takes in a task that ran for so many seconds with a share of a processor.
+func (m *model) learn(t *flow.Task, h *flow.Host, seconds, share float64) {
+	said := t.Work / h.Speed * m.prior(t.Kind, h.Class)
+	if !(said > 0) || !(seconds > 0) {
+		return
+	}
+	// What is far off is an accident, or no model at all; either way the next one
+	// may tell something else.
+	x := math.Log(min(1e4, max(1e-4, seconds*share/said)))
+	s := &m.seen[t.Kind*m.classes+h.Class]
+	s.n, s.sum, s.squares = s.n+1, s.sum+x, s.squares+x*x
+}
+
+// times is how many times the work over the speed a kind of tasks takes on a class of
+// hosts.
+func (m *model) times(kind, class int) float64 { return m.prior(kind, class) * m.factor(kind, class) }
+
+// doubt is how much the model itself counts, in tasks that were seen.
+const doubt = 0.2
+
+// factor is how many times what the model says a kind of tasks takes on a class of
+// hosts. Where none has ended yet, what other classes tell counts for part.
+func (m *model) factor(kind, class int) float64 {
+	s := m.seen[kind*m.classes+class]
+	if s.n > 0 {
+		return math.Exp(s.sum / (s.n + doubt))
+	}
+	var all seen
+	for other := range m.classes {
+		o := m.seen[kind*m.classes+other]
+		all.n, all.sum = all.n+o.n, all.sum+o.sum
+	}
+	if all.n == 0 {
+		return 1
+	}
+	return math.Exp(all.sum / (all.n + 2))
+}
+
+// Spreads of the logarithm of what tasks take: of a model of which nothing has been
+// seen, and at the least of single tasks.
+const (
+	unseen = 0.4
+	least  = 0.02
+)
+
+// spread is how far the tasks of a kind differ among each other, and how far their
+// mean may be off, as standard deviations of the logarithm.
+func (m *model) spread(kind int) (each, mean float64) {
+	n, within := 0.0, 0.0
+	for class := range m.classes {
+		s := m.seen[kind*m.classes+class]
+		if s.n > 0 {
+			n += s.n
+			within += max(0, s.squares-s.sum*s.sum/s.n)
+		}
+	}
+	if n == 0 {
+		return unseen / 2, unseen
+	}
+	// Few tasks say little about how far they differ: what was believed before
+	// counts as one more.
+	each = math.Sqrt((within+unseen*unseen/4)/(n+1) + least*least)
+	return each, math.Sqrt(each*each/n + unseen*unseen/(n+1)/(n+1))
+}

@@ -1,0 +1,276 @@
+// Package place decides where the components of a job run: worst fit, close
+// to files, cluster minimisation, flexible cluster minimisation (papers/001,
+// section IV-A) and, of our own, best chance of the deadline. A policy is a
+// function of a read-only view and returns its choice with the reason; all
+// components get a place or none does. It must not know how a choice is
+// carried out.
+package place
+
+import (
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
+)
+
+// Choice is the place of one part of a job.
+type Choice struct {
+	Component int
+	Cluster   core.ClusterID
+	Size      int
+	Min, Max  int // within which it may change while running
+}
+
+// Place chooses places for all components of a job and appends them to dst.
+// If it cannot, it reports false and says why.
+func Place(v world.View, job *core.Job, policy core.PlacePolicy, dst []Choice) ([]Choice, core.Reason, bool) {
+	switch policy {
+	case core.ClusterMin, core.FlexibleMin:
+		minimise := clusterMin
+		if policy == core.FlexibleMin {
+			minimise = flexibleMin
+		}
+		list, why, ok := minimise(v, job, dst)
+		if !ok { // nothing is free: into the queues of clusters that have one
+			if queued, w, ok := oneByOne(v, job, worstFit, dst); ok {
+				return queued, w, true
+			}
+		}
+		return list, why, ok
+	case core.CloseToFiles:
+		return rankOrPack(v, job, closeToFiles, dst)
+	case core.DeadlineFirst:
+		return rankOrPack(v, job, bestChance, dst)
+	default:
+		return rankOrPack(v, job, worstFit, dst)
+	}
+}
+
+// rankOrPack places component by component. Where those placed first leave no
+// room for the others, they are packed together: a job that fits is placed.
+func rankOrPack(v world.View, job *core.Job, rank ranking, dst []Choice) ([]Choice, core.Reason, bool) {
+	list, why, ok := oneByOne(v, job, rank, dst)
+	if !ok && len(job.Components) > 1 {
+		if packed, w, ok := clusterMin(v, job, dst); ok {
+			return packed, w, true
+		}
+	}
+	return list, why, ok
+}
+
+// At places a job of one component in a given cluster, if it can run there now.
+func At(v world.View, job *core.Job, at core.ClusterID, dst []Choice) ([]Choice, bool) {
+	if len(job.Components) != 1 || at < 0 || int(at) >= len(v.Clusters()) {
+		return dst, false
+	}
+	c, comp := v.Cluster(at), &job.Components[0]
+	s := spot{view: v, job: job, comp: comp, cluster: c, room: v.Room(c)}
+	if _, wait := Seats(v, c, comp); wait || !eligible(v, job, comp, c) || s.room < comp.Min {
+		return dst, false
+	}
+	return append(dst, Choice{Cluster: at, Size: firstSize(s), Min: comp.Min, Max: min(comp.Max, c.Usable())}), true
+}
+
+// EverFits reports whether the policy could place the job if nobody else were
+// there, and otherwise why not. Whoever passes will be placed once the grid
+// has drained, if not sooner.
+func EverFits(v world.View, job *core.Job, policy core.PlacePolicy) (core.Reason, bool) {
+	flexible := policy == core.FlexibleMin
+	for i := range job.Components {
+		comp := &job.Components[i]
+		need, widest, total := comp.Min, 0, 0
+		for _, c := range v.Clusters() {
+			if eligible(v, job, comp, c) {
+				widest = max(widest, c.Usable())
+				total += max(0, c.Usable())
+			}
+		}
+		if flexible {
+			need, widest = job.MinSize(), total
+		}
+		if widest < need {
+			return core.Reason{Code: core.NeverFits, A: float64(need), B: float64(widest)}, false
+		}
+	}
+	if len(job.Components) == 1 {
+		return core.Reason{}, true
+	}
+	v.Empty = true
+	if _, _, ok := Place(v, job, policy, nil); !ok {
+		return core.Reason{Code: core.NeverTogether, A: float64(len(job.Components)), B: float64(job.MinSize())}, false
+	}
+	return core.Reason{}, true
+}
+
+// eligible reports whether the component could run in the cluster: it meets
+// the requirements, has not refused the job, and the input files can be brought
+// there.
+func eligible(v world.View, job *core.Job, comp *core.Component, c *world.Cluster) bool {
+	if !c.Meets(comp) {
+		return false
+	}
+	if j := v.Job(job.ID); j != nil && j.Barred(c.ID()) {
+		return false
+	}
+	if len(comp.Inputs) == 0 {
+		return true
+	}
+	_, reachable := v.TransferTime(comp, c.ID())
+	return reachable
+}
+
+// spot is one cluster considered for one component.
+type spot struct {
+	view    world.View
+	job     *core.Job
+	comp    *core.Component
+	cluster *world.Cluster
+	room    int // processors it could be given now
+	taken   int // that the job's other components need there
+}
+
+// score ranks spots: higher first, more of the later where the earlier are
+// equal.
+type score [5]float64
+
+func (s *score) better(t *score) bool {
+	for i := range s {
+		if s[i] != t[i] {
+			return s[i] > t[i]
+		}
+	}
+	return false
+}
+
+// ranking scores a spot and says why it would be chosen; false leaves it out.
+type ranking func(s spot) (score, core.Reason, bool)
+
+// oneByOne places the largest component first, each on the spot that ranks
+// highest among those with room. A cluster with a queue of its own always has
+// room in that queue; it is taken only where nothing is free at once.
+func oneByOne(v world.View, job *core.Job, rank ranking, dst []Choice) ([]Choice, core.Reason, bool) {
+	if len(job.Components) == 1 {
+		ch, why, ok := pick(v, job, 0, nil, rank)
+		if !ok {
+			return dst, why, false
+		}
+		return append(dst, ch), why, true
+	}
+	taken := make([]int, len(v.Clusters()))
+	start := len(dst)
+	var why core.Reason
+	for _, i := range largestFirst(job) {
+		ch, w, ok := pick(v, job, i, taken, rank)
+		if !ok {
+			return dst[:start], w, false
+		}
+		taken[ch.Cluster] += ch.Min // all must have their minimum before any has more
+		dst, why = append(dst, ch), w
+	}
+	share(v, job, dst[start:])
+	return dst, why, true
+}
+
+// share gives the components placed together their first sizes: each its
+// minimum, and of what is left in the cluster an equal share.
+func share(v world.View, job *core.Job, list []Choice) {
+	for i := range list {
+		ch := &list[i]
+		left, heirs := v.Room(v.Cluster(ch.Cluster)), 0
+		for k := range list {
+			if list[k].Cluster != ch.Cluster {
+				continue
+			}
+			if k < i {
+				left -= list[k].Size
+			} else {
+				left -= list[k].Min
+				heirs++
+			}
+		}
+		comp := &job.Components[ch.Component]
+		ch.Size = firstSize(spot{view: v, job: job, comp: comp, room: comp.Min + max(0, left)/heirs})
+	}
+}
+
+func largestFirst(job *core.Job) []int {
+	order := make([]int, len(job.Components))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return job.Components[b].Min - job.Components[a].Min })
+	return order
+}
+
+// pick chooses the best spot for component i.
+func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice, core.Reason, bool) {
+	comp := &job.Components[i]
+	var best, second score
+	var why core.Reason
+	var chosen spot
+	found, runnerUp, queues := false, false, true
+	widest, seats := 0, -1
+	for id, c := range v.Clusters() {
+		if !eligible(v, job, comp, c) {
+			continue
+		}
+		s := spot{view: v, job: job, comp: comp, cluster: c, room: v.Room(c)}
+		if taken != nil {
+			s.taken = taken[id]
+			s.room -= s.taken
+		}
+		widest = max(widest, s.room)
+		waits := s.room < comp.Min
+		if now, wait := Seats(v, c, comp); wait && !waits {
+			seats = max(seats, now)
+			continue
+		}
+		if waits && (!c.Managed() || comp.Min > c.QueueRoom()-s.taken || found && !queues) {
+			continue
+		}
+		sc, w, ok := rank(s)
+		if !ok {
+			continue
+		}
+		if !found || queues && !waits || sc.better(&best) {
+			second, runnerUp = best, found && queues == waits
+			best, why, chosen, found, queues = sc, w, s, true, waits
+		} else if !runnerUp || sc.better(&second) {
+			second, runnerUp = sc, true
+		}
+	}
+	if !found && seats >= 0 {
+		return Choice{}, core.Reason{Code: core.TooFewHosts, A: float64(comp.Pattern.Nodes), B: float64(seats)}, false
+	}
+	if !found {
+		return Choice{}, core.Reason{Code: core.NoRoom, A: float64(comp.Min), B: float64(widest)}, false
+	}
+	switch {
+	case why.Code != core.MostIdle: // tells all there is to tell
+	case queues:
+		why = core.Reason{Code: core.ShortestQueue, A: float64(-chosen.cluster.Idle())}
+	case runnerUp:
+		why.B = second[0]
+	default:
+		why.Code = core.OnlyChoice
+	}
+	return Choice{Component: i, Cluster: chosen.cluster.ID(), Size: firstSize(chosen), Min: comp.Min, Max: min(comp.Max, chosen.cluster.Usable())}, why, true
+}
+
+// firstSize is the size at which a component starts: what it asks for, else an
+// equal share of what is idle with the other jobs that wait (papers/001, V-B:
+// from the processors available).
+func firstSize(s spot) int {
+	if s.job.Kind == core.Rigid {
+		return s.comp.Min
+	}
+	want := s.comp.Initial
+	if want == 0 {
+		room := s.room
+		if s.view.Reclaim {
+			room = s.comp.Min // taking from others is for the minimum only
+		}
+		want = room / (1 + s.view.Others())
+	}
+	return max(s.comp.Min, min(want, s.comp.Max, s.room))
+}

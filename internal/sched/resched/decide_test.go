@@ -1,0 +1,249 @@
+package resched
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/predict"
+)
+
+func about(seconds float64) predict.Dist { return predict.LogNormal(seconds, 0.1) }
+
+func to(c core.ClusterID, seconds, overhead float64) Move {
+	return Move{Cluster: c, Left: about(seconds).Shift(overhead), Overhead: overhead}
+}
+
+func TestEachSituationHasItsAnswerAndItsReason(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		q        Question
+		code     Code
+		to       core.ClusterID
+		hopeless bool
+		says     []string
+	}{
+		{name: "nothing is known of the job",
+			q:    Question{TimeLeft: 100, Moves: []Move{to(1, 10, 1)}, SinceMove: -1},
+			code: NothingKnown, to: core.Nowhere, says: []string{"nothing is known"}},
+		{name: "the deadline is safe, however good it is elsewhere",
+			q:    Question{TimeLeft: 150, Stay: about(100), Moves: []Move{to(1, 10, 1)}, SinceMove: -1},
+			code: Safe, to: core.Nowhere, says: []string{"stays", "above 99 %", "95 %"}},
+		{name: "in danger, with nowhere to go",
+			q:    Question{TimeLeft: 100, Stay: about(110), SinceMove: -1},
+			code: NowhereElse, to: core.Nowhere, says: []string{"17 %", "no other place"}},
+		{name: "in danger, and what is known of other places is nothing",
+			q:    Question{TimeLeft: 100, Stay: about(110), Moves: []Move{{Cluster: 2}}, SinceMove: -1},
+			code: NowhereElse, to: core.Nowhere},
+		{name: "below the confidence but not lost, and much better elsewhere: slack",
+			q:    Question{TimeLeft: 105, Stay: about(100), Moves: []Move{to(1, 200, 1), to(2, 60, 10)}, SinceMove: -1},
+			code: BetterChance, to: 2, says: []string{"moves", "69 %", "above 99 %"}},
+		{name: "the user wants no more than an even chance",
+			q:    Question{TimeLeft: 105, Confidence: 0.5, Stay: about(100), Moves: []Move{to(2, 60, 10)}, SinceMove: -1},
+			code: Safe, to: core.Nowhere},
+		{name: "elsewhere it is a little better",
+			q:    Question{TimeLeft: 105, Stay: about(100), Moves: []Move{to(1, 89, 10)}, SinceMove: -1},
+			code: NotClearlyBetter, to: core.Nowhere, says: []string{"10 points"}},
+		{name: "of two places where it is safe the one where it ends earlier",
+			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 5), to(2, 40, 5), to(3, 50, 5)}, SinceMove: -1},
+			code: BetterChance, to: 2},
+		{name: "nobody can meet it, but elsewhere it ends much earlier",
+			q:    Question{TimeLeft: 10, Stay: about(100), Moves: []Move{to(1, 60, 5)}, SinceMove: -1},
+			code: EndsEarlier, to: 1, hopeless: true, says: []string{"65 s", "100 s", "missed wherever"}},
+		{name: "the deadline has passed",
+			q:    Question{TimeLeft: -5, Stay: about(100), Moves: []Move{to(1, 60, 5)}, SinceMove: -1},
+			code: EndsEarlier, to: 1, hopeless: true},
+		{name: "nobody can meet it, and the move would cost what it wins",
+			q:    Question{TimeLeft: 10, Stay: about(100), Moves: []Move{to(1, 60, 35)}, SinceMove: -1},
+			code: NothingEarlier, to: core.Nowhere, hopeless: true, says: []string{"cannot be met"}},
+		{name: "moved as often as allowed",
+			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 5)}, Moved: 4, SinceMove: 1e6},
+			code: MovesUsedUp, to: core.Nowhere, says: []string{"4 times"}},
+		{name: "moved a short while ago",
+			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 3)}, Moved: 1, SinceMove: 9},
+			code: Resting, to: core.Nowhere, says: []string{"9 s ago", "10 s"}},
+		{name: "rests longer after each move",
+			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 3)}, Moved: 3, SinceMove: 39},
+			code: Resting, to: core.Nowhere, says: []string{"40 s"}},
+		{name: "rests longer if moving is costly",
+			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 40, 20)}, Moved: 1, SinceMove: 50},
+			code: Resting, to: core.Nowhere, says: []string{"60 s"}},
+		{name: "another place is hard to get to, which does not matter",
+			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 3), to(2, 40, 500)}, Moved: 1, SinceMove: 11},
+			code: BetterChance, to: 1},
+		{name: "rested enough",
+			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 3)}, Moved: 1, SinceMove: 11},
+			code: BetterChance, to: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := Decide(c.q, Config{})
+			if v.Why.Code != c.code || v.To != c.to || v.Go != (c.to != core.Nowhere) || v.Hopeless != c.hopeless {
+				t.Errorf("%+v", v)
+			}
+			for _, part := range c.says {
+				if !strings.Contains(v.Why.String(), part) {
+					t.Errorf("%q does not say %q", v.Why, part)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryCodeHasANameAndASentence(t *testing.T) {
+	seen := map[string]bool{}
+	for c := range nCodes {
+		s := Why{Code: c}.String()
+		if seen[s] || s == "" || s == "unknown" || c.String() == "" {
+			t.Errorf("code %d (%s): %q", c, c, s)
+		}
+		seen[s] = true
+	}
+	if nCodes.String() != "unknown" || (Why{Code: nCodes}).String() != "unknown" {
+		t.Error("a code that is none has a name")
+	}
+}
+
+func TestTheOrderOfTheMovesDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := Question{TimeLeft: rapid.Float64Range(-10, 200).Draw(t, "time left"), Stay: about(100), SinceMove: -1}
+		for i := range rapid.IntRange(0, 5).Draw(t, "places") {
+			q.Moves = append(q.Moves, to(core.ClusterID(i), math.Round(rapid.Float64Range(10, 200).Draw(t, "left")/20)*20+1, 5))
+		}
+		a := Decide(q, Config{})
+		slices.Reverse(q.Moves)
+		if b := Decide(q, Config{}); a != b {
+			t.Fatalf("%+v and, the other way round, %+v", a, b)
+		}
+	})
+}
+
+// grid is a few clusters on which a job runs; rate is the work done in a second.
+type grid struct {
+	rate      []float64
+	spread    float64
+	overhead  []float64
+	here      int
+	work, now float64
+	deadline  float64
+	moved     int
+	movedAt   float64
+	moves     []float64 // when
+}
+
+func (g *grid) question(rate []float64) Question {
+	q := Question{
+		TimeLeft: g.deadline - g.now, Moved: g.moved, SinceMove: -1,
+		Stay: predict.LogNormal(g.work/rate[g.here], g.spread),
+	}
+	if g.moved > 0 {
+		q.SinceMove = g.now - g.movedAt
+	}
+	for i, r := range rate {
+		if i != g.here {
+			left := predict.LogNormal(g.work/r, g.spread).Shift(g.overhead[i])
+			q.Moves = append(q.Moves, Move{Cluster: core.ClusterID(i), Left: left, Overhead: g.overhead[i]})
+		}
+	}
+	return q
+}
+
+// run plays the job to its end, deciding every step seconds by the rates that
+// measured says the clusters have.
+func (g *grid) run(cfg Config, step float64, measured func() []float64) {
+	for range 100_000 {
+		if v := Decide(g.question(measured()), cfg); v.Go {
+			g.moves = append(g.moves, g.now)
+			g.here = int(v.To)
+			g.now += g.overhead[g.here]
+			g.moved, g.movedAt = g.moved+1, g.now
+		}
+		took := min(step, g.work/g.rate[g.here])
+		g.now += took
+		if g.work -= took * g.rate[g.here]; g.work <= 1e-9 {
+			return
+		}
+	}
+}
+
+func drawGrid(t *rapid.T, clusters int) *grid {
+	g := &grid{spread: rapid.Float64Range(0, 0.3).Draw(t, "spread"), work: rapid.Float64Range(10, 1000).Draw(t, "work")}
+	for range clusters {
+		g.rate = append(g.rate, rapid.Float64Range(0.1, 2).Draw(t, "rate"))
+		g.overhead = append(g.overhead, rapid.Float64Range(0, 60).Draw(t, "overhead"))
+	}
+	g.deadline = g.work * rapid.Float64Range(0.1, 5).Draw(t, "deadline")
+	return g
+}
+
+func TestWhereNothingChangesAJobMovesOnceAtMost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := drawGrid(t, rapid.IntRange(2, 5).Draw(t, "clusters"))
+		g.run(Config{}, rapid.Float64Range(0.5, 20).Draw(t, "step"), func() []float64 { return g.rate })
+		if len(g.moves) > 1 {
+			t.Fatalf("moved at %v", g.moves)
+		}
+	})
+}
+
+// The cluster where the job runs always looks the worst.
+func TestAnAdversaryCannotMakeAJobPingPong(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := drawGrid(t, 2)
+		g.work *= 10
+		cfg := Config{MaxMoves: rapid.IntRange(1, 6).Draw(t, "most moves")}
+		evil := rapid.Bool().Draw(t, "always")
+		g.run(cfg, 1, func() []float64 {
+			seen := []float64{1, 1}
+			if evil || rapid.Bool().Draw(t, "now") {
+				seen[g.here] = 0.01
+			}
+			return seen
+		})
+		if len(g.moves) > cfg.MaxMoves {
+			t.Fatalf("moved %d times, %d are allowed", len(g.moves), cfg.MaxMoves)
+		}
+		for i := 1; i < len(g.moves); i++ {
+			if rest, gap := 10*math.Pow(2, float64(i-1)), g.moves[i]-g.moves[i-1]; gap < rest {
+				t.Fatalf("moved at %v: %.1f s after move %d, which asks for %.0f s of rest", g.moves, gap, i, rest)
+			}
+		}
+	})
+}
+
+func TestTheEndOfAJobThatHasNotBegunCountsWaitTransferAndRun(t *testing.T) {
+	wait, transfer, work := predict.Point(20), predict.Point(5), predict.Point(300)
+	d := Finish(wait, transfer, work, 1.5, 2, predict.Point(1))
+	if got := d.Median(); math.Abs(got-125) > 2 {
+		t.Errorf("ends after %.1f s, not 125", got)
+	}
+	if p := d.P(124); p > 0.1 {
+		t.Errorf("ends within 124 s with probability %.2f", p)
+	}
+	if p := d.P(200); p < 0.85 {
+		t.Errorf("ends within 200 s with probability %.2f", p)
+	}
+	none := predict.Dist{}
+	if Finish(wait, transfer, none, 1, 1, none).Known() {
+		t.Error("the end of a job of unknown work is known")
+	}
+	if got := Finish(none, none, work, 1, 1, none).Median(); math.Abs(got-300) > 3 {
+		t.Errorf("without wait and transfer it ends after %.1f s, not 300", got)
+	}
+	if got := Finish(none, transfer, work, 1, 1, none).Median(); math.Abs(got-305) > 3 {
+		t.Errorf("with a transfer it ends after %.1f s, not 305", got)
+	}
+}
+
+func BenchmarkDecide(b *testing.B) {
+	q := Question{TimeLeft: 105, Stay: about(100), SinceMove: -1}
+	for i := range 8 {
+		q.Moves = append(q.Moves, to(core.ClusterID(i), 60+10*float64(i), 5))
+	}
+	for b.Loop() {
+		Decide(q, Config{})
+	}
+}

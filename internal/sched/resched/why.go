@@ -1,0 +1,105 @@
+package resched
+
+import (
+	"fmt"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Code names a reason to stay or to go.
+type Code uint8
+
+const (
+	NothingKnown     Code = iota // of how long it still takes
+	Safe                         // the chance here is as good as wanted
+	NowhereElse                  // no other place
+	NotClearlyBetter             // the best other place is not clearly better
+	NothingEarlier               // nobody can meet the deadline, and no place ends clearly earlier
+	MovesUsedUp                  // moved as often as allowed
+	Resting                      // moved a short while ago
+	BetterChance                 // goes: the chance is clearly better there
+	EndsEarlier                  // goes: the deadline is probably missed, but it ends clearly earlier there
+	nCodes
+)
+
+var codeNames = [nCodes]string{
+	NothingKnown: "nothing-known", Safe: "safe", NowhereElse: "nowhere-else",
+	NotClearlyBetter: "not-clearly-better", NothingEarlier: "nothing-earlier",
+	MovesUsedUp: "moves-used-up", Resting: "resting",
+	BetterChance: "better-chance", EndsEarlier: "ends-earlier",
+}
+
+func (c Code) String() string {
+	if c < nCodes {
+		return codeNames[c]
+	}
+	return "unknown"
+}
+
+// Why is the reason of a verdict with the numbers that led to it. Chances are
+// negative where there is none.
+type Why struct {
+	Code             Code
+	Stay, Go, Want   float64 // chances of meeting the deadline here, there, and as wanted
+	LeftStay, LeftGo float64 // seconds left here and there, in the middle of what is expected
+	To               core.ClusterID
+	Moved            int
+	SinceMove, Rest  float64
+	MinGain          float64
+}
+
+// String is the reason as a sentence for people.
+func (w Why) String() string {
+	here := fmt.Sprintf("the chance to meet its deadline here is %s (%s is wanted)", percent(w.Stay), percent(w.Want))
+	switch w.Code {
+	case NothingKnown:
+		return "stays: nothing is known of how long it still takes"
+	case Safe:
+		return "stays: " + here
+	case NowhereElse:
+		return "stays: " + here + ", but there is no other place where it could go on"
+	case NotClearlyBetter:
+		return fmt.Sprintf("stays: %s and at best %s elsewhere; moving takes time too and has to win at least %.0f points",
+			here, percent(w.Go), 100*w.MinGain)
+	case NothingEarlier:
+		return fmt.Sprintf("stays: its deadline cannot be met any more, here or elsewhere; it ends in about %s here and, with the move, in %s at best elsewhere",
+			span(w.LeftStay), span(w.LeftGo))
+	case MovesUsedUp:
+		return fmt.Sprintf("stays: %s and %s elsewhere, but it has been moved %d times already, the most allowed", here, percent(w.Go), w.Moved)
+	case Resting:
+		return fmt.Sprintf("stays for now: %s and %s elsewhere, but it was moved %s ago and is given %s to show how it does here",
+			here, percent(w.Go), span(w.SinceMove), span(w.Rest))
+	case BetterChance:
+		return fmt.Sprintf("moves: %s, there it is %s with the time of the move counted", here, percent(w.Go))
+	case EndsEarlier:
+		return fmt.Sprintf("moves: its deadline is probably missed wherever it runs (chance %s here, %s there), but there it ends earlier: in about %s instead of %s",
+			percent(w.Stay), percent(w.Go), span(w.LeftGo), span(w.LeftStay))
+	}
+	return "unknown"
+}
+
+// percent never says 0 or 100 of what is only almost so.
+func percent(p float64) string {
+	switch {
+	case p <= 0:
+		return "0 %"
+	case p < 0.01:
+		return "below 1 %"
+	case p >= 1:
+		return "100 %"
+	case p > 0.99:
+		return "above 99 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*p)
+}
+
+// span is a time for people.
+func span(s float64) string {
+	switch {
+	case s < 120:
+		return fmt.Sprintf("%.0f s", s)
+	case s < 7200:
+		return fmt.Sprintf("%.0f min", s/60)
+	}
+	return fmt.Sprintf("%.1f h", s/3600)
+}

@@ -1,0 +1,214 @@
+package world
+
+import (
+	"fmt"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Apply changes the world by one event. An error means that the event cannot
+// have happened in this world: a damaged log, or a mistake of the engine. The
+// world must not be used after that.
+func (w *World) Apply(ev *core.Event) error {
+	if ev.At < w.last {
+		return w.broken(ev, "is older than the one before it")
+	}
+	w.last = ev.At
+	switch ev.Kind {
+	case core.JobSubmitted:
+		return w.submitted(ev)
+	case core.QueueScanned:
+		w.scans++
+		w.scanned = ev.At
+		return nil
+	case core.OthersPolled, core.HostsFailed, core.HostsJoined, core.ReclaimBegan, core.ReclaimEnded, core.ClusterFelt, core.NetworkFelt:
+		return w.applyCluster(ev)
+	}
+	j := w.jobs[ev.Job]
+	if j == nil {
+		return w.broken(ev, "names a job that is not live")
+	}
+	switch ev.Kind {
+	case core.JobBecame:
+		return w.became(j, ev)
+	case core.JobEnqueued:
+		return w.enqueued(j, ev)
+	case core.PartPlanned:
+		return w.planned(j, ev)
+	case core.JobJudged:
+		return nil // told for those who ask why; what follows from it are events of their own
+	case core.JobProgressed:
+		j.pace.report(ev.At, ev.Done, j.Size(), j.scaling)
+		return nil
+	}
+	p := j.Part(ev.Part)
+	if p == nil || ev.Epoch != j.epoch {
+		return w.broken(ev, "names a part or an epoch that is not there")
+	}
+	return w.applyPart(p, ev)
+}
+
+func (w *World) applyCluster(ev *core.Event) error {
+	if int(ev.Cluster) < 0 || int(ev.Cluster) >= len(w.clusters) || !ev.Procs.Valid(w.clusters[ev.Cluster].procs) {
+		return w.broken(ev, "names a cluster or processors that are not there")
+	}
+	c := w.clusters[ev.Cluster]
+	switch ev.Kind {
+	case core.OthersPolled:
+		c.poll(ev.Procs)
+	case core.HostsFailed:
+		c.fail(ev.Procs)
+	case core.HostsJoined:
+		c.join(ev.Procs)
+	case core.ClusterFelt:
+		c.share, c.wait = ev.Done, ev.N
+	case core.NetworkFelt:
+		if !ev.Net.Of(len(c.spec.Hosts)) {
+			return w.broken(ev, "is of another number of hosts")
+		}
+		c.net = ev.Net
+	case core.ReclaimBegan:
+		c.reclaimFor = ev.Job
+	case core.ReclaimEnded:
+		c.reclaimFor = 0
+		if j := w.jobs[ev.Job]; j != nil && ev.When > 0 {
+			j.roomAfter = ev.When
+		}
+	}
+	return nil
+}
+
+func (w *World) applyPart(p *Part, ev *core.Event) error {
+	switch ev.Kind {
+	case core.PartStaged:
+		p.staged = true
+		for _, f := range p.job.spec.Components[p.component].Inputs {
+			if int(f) < len(w.replicas) {
+				w.replicas[f][p.cluster.id] = true
+			}
+		}
+	case core.PartHeld:
+		return w.hold(p, ev)
+	case core.PartClaimed:
+		p.claimed = true
+		if ev.When != 0 {
+			w.setDue(p.job, ev.When)
+		}
+	case core.PartOffered:
+		return w.offered(p, ev)
+	case core.PartSilent:
+		return w.silent(p, ev)
+	case core.PartAnswered:
+		return w.answered(p, ev)
+	case core.PartAsked:
+		return w.asked(p, ev)
+	case core.PartGaveBack:
+		return w.gaveBack(p, ev)
+	default:
+		return w.broken(ev, "is of an unknown kind")
+	}
+	return nil
+}
+
+func (w *World) submitted(ev *core.Event) error {
+	if ev.Spec == nil || ev.Spec.ID != ev.Job || w.jobs[ev.Job] != nil || ev.Spec.Check() != nil {
+		return w.broken(ev, "has no job description, or one that is there already")
+	}
+	j := w.freshJob()
+	j.spec, j.state, j.since, j.submitted = ev.Spec, core.Submitted, ev.At, ev.At
+	j.scaling = w.scalingOf(ev.Spec)
+	w.jobs[ev.Job] = j
+	return nil
+}
+
+// freshJob takes a job that is over from the store of spares, if there is one:
+// a simulation of a million jobs needs only as many as live at once.
+func (w *World) freshJob() *Job {
+	n := len(w.spare)
+	if n == 0 {
+		return &Job{}
+	}
+	j := w.spare[n-1]
+	w.spare = w.spare[:n-1]
+	*j = Job{}
+	return j
+}
+
+func (w *World) scalingOf(spec *core.Job) *Scaling {
+	if spec.Kind == core.Rigid {
+		return nil
+	}
+	if spec.App == "" {
+		return newScaling()
+	}
+	s := w.apps[spec.App]
+	if s == nil {
+		s = newScaling()
+		w.apps[spec.App] = s
+	}
+	return s
+}
+
+func (w *World) enqueued(j *Job, ev *core.Event) error {
+	if j.queued || !j.state.Waiting() || ev.N < 0 {
+		return w.broken(ev, "queues a job that does not wait to be placed")
+	}
+	if !w.Restless() {
+		w.scanned = ev.At // nobody missed being looked at until now
+	}
+	j.tries += ev.N
+	if j.notBefore = ev.When; ev.When > 0 {
+		w.putOff++
+	}
+	j.firstScan = w.scans
+	expire := int64(unlimited)
+	if limit := w.MaxTries(j); limit > 0 {
+		expire = w.scans + int64(limit-j.tries)
+	}
+	w.queue.push(j, w.queueKey(j.spec, expire))
+	return nil
+}
+
+func (w *World) planned(j *Job, ev *core.Event) error {
+	first := core.Epoch(1)
+	if len(j.parts) > 0 {
+		first = 0
+	}
+	if !j.state.Waiting() || ev.Part != len(j.parts) || ev.Epoch != j.epoch+first ||
+		ev.Cluster < 0 || int(ev.Cluster) >= len(w.clusters) || ev.Component < 0 || ev.Component >= len(j.spec.Components) ||
+		ev.Min < 1 || ev.N < ev.Min || ev.N > ev.Max || ev.N > w.clusters[ev.Cluster].procs {
+		return w.broken(ev, "plans a part that cannot be")
+	}
+	j.epoch = ev.Epoch
+	p := &j.single
+	if ev.Part > 0 {
+		p = &Part{}
+	} else {
+		j.parts = j.onePart[:0]
+	}
+	*p = Part{job: j, cluster: w.clusters[ev.Cluster], index: ev.Part, component: ev.Component,
+		size: ev.N, min: ev.Min, max: ev.Max, claimAt: ev.When}
+	j.parts = append(j.parts, p)
+	switch {
+	case p.cluster.spec.Managed:
+		p.held = true // by its own queue
+		p.cluster.waiting += p.size
+	case len(ev.Procs) > 0:
+		return w.hold(p, ev)
+	default:
+		w.timers.add(Timer{At: ev.When, Kind: ClaimDue, Job: ev.Job, Epoch: ev.Epoch, Part: ev.Part})
+	}
+	return nil
+}
+
+func (w *World) hold(p *Part, ev *core.Event) error {
+	if p.held || ev.Procs.Count() != p.size || !p.cluster.take(ev.Procs) {
+		return w.broken(ev, "takes processors that are not free")
+	}
+	p.held, p.procs = true, ev.Procs
+	return nil
+}
+
+func (w *World) broken(ev *core.Event, what string) error {
+	return fmt.Errorf("event %s of job %d at %g s %s", ev.Kind, ev.Job, ev.At.Seconds(), what)
+}

@@ -1,0 +1,164 @@
+package world
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Check verifies what must always hold: no processor is held twice, sizes are
+// within their limits, what is counted and listed agrees with what is there.
+// It looks at everything, so it is for tests.
+func (w *World) Check() error {
+	seen := make([]tally, len(w.clusters))
+	for i, c := range w.clusters {
+		seen[i].held = newBitset(c.procs)
+	}
+	queued := 0
+	for _, id := range sortedKeys(w.jobs) {
+		j := w.jobs[id]
+		if j.queued {
+			queued++
+		}
+		if err := j.check(seen); err != nil {
+			return fmt.Errorf("job %d, %s: %w", id, j.state, err)
+		}
+	}
+	for i, c := range w.clusters {
+		if err := c.check(&seen[i]); err != nil {
+			return fmt.Errorf("cluster %s: %w", c.spec.Name, err)
+		}
+	}
+	return w.checkQueue(queued)
+}
+
+// tally is what the jobs say of a cluster.
+type tally struct {
+	held                                      bitset
+	waiting, running, reclaimable             int
+	offers, leaving                           int
+	malleable, growable, shrinkable, askingBy []*Part
+}
+
+func (j *Job) check(seen []tally) error {
+	placed := j.state >= core.Selected && j.state <= core.Stopping
+	if placed != (len(j.parts) > 0) && !j.state.Waiting() { // who waits may be about to be selected
+		return fmt.Errorf("has %d parts", len(j.parts))
+	}
+	if j.queued && !j.state.Waiting() {
+		return fmt.Errorf("is in the placement queue")
+	}
+	for i, p := range j.parts {
+		if p.job != j || p.index != i {
+			return fmt.Errorf("part %d is not its own", i)
+		}
+		if err := p.check(&seen[p.cluster.id]); err != nil {
+			return fmt.Errorf("part %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (p *Part) check(seen *tally) error {
+	runs := p.job.state == core.Running || p.job.state == core.Stopping
+	managed := p.cluster.spec.Managed
+	switch {
+	case p.size < p.min || p.size > p.max:
+		return fmt.Errorf("size %d is outside [%d, %d]", p.size, p.min, p.max)
+	case runs && !p.held:
+		return fmt.Errorf("runs on processors that are not held")
+	case !managed && p.held && p.procs.Count() != p.size, (managed || !p.held) && len(p.procs) > 0:
+		return fmt.Errorf("has size %d and holds %v", p.size, p.procs)
+	case p.offer.n != 0 && (!runs || managed):
+		return fmt.Errorf("has an open offer")
+	}
+	sets := []core.ProcSet{p.procs}
+	if p.offer.n > 0 {
+		sets = append(sets, p.offer.procs)
+	}
+	for _, s := range sets {
+		if _, some := seen.held.has(s); some {
+			return fmt.Errorf("holds processors of another part: %v", s)
+		}
+		seen.held.set(s)
+	}
+	seen.add(p, runs)
+	return nil
+}
+
+// add counts a part.
+func (t *tally) add(p *Part, runs bool) {
+	if p.offer.n != 0 && !p.offer.silent {
+		t.offers++
+	}
+	if p.job.state == core.Stopping {
+		t.leaving++
+	}
+	if p.cluster.spec.Managed {
+		if runs {
+			t.running += p.size
+		} else {
+			t.waiting += p.size
+		}
+	}
+	if !p.resizable() || p.offer.silent {
+		return
+	}
+	t.reclaimable += p.size - p.min
+	t.malleable = append(t.malleable, p)
+	if p.size < p.max {
+		t.growable = append(t.growable, p)
+	}
+	if p.size > p.min {
+		t.shrinkable = append(t.shrinkable, p)
+	}
+	if p.asked > 0 {
+		t.askingBy = append(t.askingBy, p)
+	}
+}
+
+func (c *Cluster) check(t *tally) error {
+	if !slices.Equal(t.held, c.held) {
+		return fmt.Errorf("held processors are %x, jobs hold %x", c.held, t.held)
+	}
+	free, idle := slices.Clone(c.free), c.idle
+	c.recount() // changes nothing if all is well
+	if !slices.Equal(free, c.free) || idle != c.idle {
+		return fmt.Errorf("free processors are %x, should be %x; counts %d", free, c.free, idle)
+	}
+	is := [...]int{c.waiting, c.running, c.reclaimable, c.offers, c.leaving}
+	if want := [...]int{t.waiting, t.running, t.reclaimable, t.offers, t.leaving}; is != want {
+		return fmt.Errorf("counts waiting, running, reclaimable, offers, leaving %v; has %v", is, want)
+	}
+	lists := []struct {
+		name string
+		is   byStart
+		want []*Part
+	}{{"malleable", c.malleable, t.malleable}, {"growable", c.growable, t.growable},
+		{"shrinkable", c.shrinkable, t.shrinkable}, {"asking", c.asking, t.askingBy}}
+	for _, l := range lists {
+		slices.SortFunc(l.want, func(a, b *Part) int { return int(a.order - b.order) })
+		if !slices.Equal(l.is, l.want) {
+			return fmt.Errorf("lists %d %s parts, has %d, or in another order", len(l.is), l.name, len(l.want))
+		}
+	}
+	return nil
+}
+
+func (w *World) checkQueue(queued int) error {
+	n, putOff := 0, 0
+	for j := w.Head(); j != nil; j = w.queue.after(j) {
+		if w.jobs[j.spec.ID] != j || !j.queued {
+			return fmt.Errorf("queue holds job %d, which does not wait", j.spec.ID)
+		}
+		n++
+		if j.notBefore > 0 {
+			putOff++
+		}
+	}
+	if n != queued || n != w.queue.count || putOff != w.putOff {
+		return fmt.Errorf("queue counts %d jobs, %d put off; lists %d, %d; %d wait", w.queue.count, w.putOff, n, putOff, queued)
+	}
+	return nil
+}

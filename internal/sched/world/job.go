@@ -1,0 +1,212 @@
+package world
+
+import (
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Job is the state of one live job. Policies read it; only Apply changes it.
+type Job struct {
+	spec      *core.Job
+	state     core.State
+	since     core.Time // of the present state
+	submitted core.Time
+	started   core.Time // of the present epoch
+	epoch     core.Epoch
+	attempts  int              // how often it has been running
+	losses    int              // how many of these attempts were lost
+	aim       core.Aim         // where it is to go once it has stopped
+	barred    []core.ClusterID // clusters that will not have it
+	due       core.Time        // to have left, if stopping, or to have all claims, if queued; 0 for any time
+
+	parts   []*Part
+	onePart [1]*Part // most jobs have one part: no slice of their own
+	single  Part
+
+	queued    bool
+	ticket    int64 // place in the placement queue
+	firstScan int64 // scans of the queue before it joined
+	tries     int   // placement tries outside the queue
+	notBefore core.Time
+	roomAfter core.Time // room was made for it in vain, and is not to be made again before
+
+	pace    pace
+	scaling *Scaling // of its program; of its own if it names none
+}
+
+// Part is a piece of a job in one cluster: a component, or what a flexible
+// policy made of it.
+type Part struct {
+	job       *Job
+	cluster   *Cluster
+	index     int
+	component int
+	size      int // processors the program runs on, or will
+	min, max  int
+	procs     core.ProcSet
+	claimAt   core.Time
+
+	held    bool // procs are ours
+	staged  bool
+	claimed bool // the cluster has confirmed
+
+	order    int64 // of starting
+	offer    offer
+	serial   int // of the latest offer
+	returned int // serial of what it gave back last by itself
+	asked    int // more that the program said it must have
+	refused  int // at its present size the program has refused offers up to this
+}
+
+// offer is a change of size that the program has not answered yet.
+type offer struct {
+	n         int // > 0 grow, < 0 shrink, 0 none
+	procs     core.ProcSet
+	mandatory bool
+	due       core.Time
+	silent    bool // nobody waits for the answer any more
+}
+
+// Spec is what the user asked for.
+func (j *Job) Spec() *core.Job { return j.spec }
+
+// State is where the job is in its life.
+func (j *Job) State() core.State { return j.state }
+
+// Epoch is the present attempt, 0 before the first.
+func (j *Job) Epoch() core.Epoch { return j.epoch }
+
+// Attempts is how often the job has been running.
+func (j *Job) Attempts() int { return j.attempts }
+
+// Losses is how many attempts were lost through no fault of the job.
+func (j *Job) Losses() int { return j.losses }
+
+// JustSaved reports whether the job has been stopped at this very moment, saved
+// itself, and waits to be placed again.
+func (j *Job) JustSaved(now core.Time) bool {
+	return j.state == core.Resuming && j.since == now && j.attempts > j.losses
+}
+
+// Submitted is when the job became known.
+func (j *Job) Submitted() core.Time { return j.submitted }
+
+// Due is when a job that is stopping must have left, or one that is queued must
+// have its claims; 0 if any time will do.
+func (j *Job) Due() core.Time { return j.due }
+
+// Barred reports whether the cluster said that it will never have the job.
+func (j *Job) Barred(c core.ClusterID) bool { return slices.Contains(j.barred, c) }
+
+// Aim is where the job is to go once it has stopped.
+func (j *Job) Aim() core.Aim { return j.aim }
+
+// Moves is how often the job has been stopped and started again, not counting
+// attempts that were lost.
+func (j *Job) Moves() int { return max(0, j.attempts-1-j.losses) }
+
+// Queued reports whether the job is in the placement queue.
+func (j *Job) Queued() bool { return j.queued }
+
+// NotBefore is the moment before which placing the job is not to be tried.
+func (j *Job) NotBefore() core.Time { return j.notBefore }
+
+// RoomAfter is the moment before which no room is to be made for the job,
+// because that was in vain.
+func (j *Job) RoomAfter() core.Time { return j.roomAfter }
+
+// Claimed reports whether the clusters have confirmed the claims of all parts.
+func (j *Job) Claimed() bool {
+	for _, p := range j.parts {
+		if !p.claimed {
+			return false
+		}
+	}
+	return len(j.parts) > 0
+}
+
+// Started is when the present attempt began to run.
+func (j *Job) Started() core.Time { return j.started }
+
+// Parts lists where the job is placed. The caller must not change the slice.
+func (j *Job) Parts() []*Part { return j.parts }
+
+// Part is the i-th part, or nil.
+func (j *Job) Part(i int) *Part {
+	if i < 0 || i >= len(j.parts) {
+		return nil
+	}
+	return j.parts[i]
+}
+
+// Size is the number of processors of all parts.
+func (j *Job) Size() int {
+	n := 0
+	for _, p := range j.parts {
+		n += p.size
+	}
+	return n
+}
+
+// Job is the job the part belongs to.
+func (p *Part) Job() *Job { return p.job }
+
+// Cluster is where it runs.
+func (p *Part) Cluster() *Cluster { return p.cluster }
+
+// Index numbers the parts of a job from 0.
+func (p *Part) Index() int { return p.index }
+
+// Component is the component of the job that it came from.
+func (p *Part) Component() int { return p.component }
+
+// Size is the number of processors it runs on, or will.
+func (p *Part) Size() int { return p.size }
+
+// Min is the smallest size it can run at.
+func (p *Part) Min() int { return p.min }
+
+// Max is the largest size it can use.
+func (p *Part) Max() int { return p.max }
+
+// Procs is the processors it holds.
+func (p *Part) Procs() core.ProcSet { return p.procs }
+
+// Held reports whether its processors are ours.
+func (p *Part) Held() bool { return p.held }
+
+// Staged reports whether its input files are there.
+func (p *Part) Staged() bool { return p.staged }
+
+// Claimed reports whether the cluster has confirmed the claim.
+func (p *Part) Claimed() bool { return p.claimed }
+
+// ClaimAt is when a late claim is due.
+func (p *Part) ClaimAt() core.Time { return p.claimAt }
+
+// Offered is the change of size that waits for an answer, 0 if none does.
+func (p *Part) Offered() (n int, mandatory bool, due core.Time) {
+	return p.offer.n, p.offer.mandatory, p.offer.due
+}
+
+// Serial is the number of the latest offer to the part, 0 before the first.
+func (p *Part) Serial() int { return p.serial }
+
+// Returned is the number of what the program gave back last by itself, if it
+// numbers that.
+func (p *Part) Returned() int { return p.returned }
+
+// OfferedProcs is the processors that the open offer is about.
+func (p *Part) OfferedProcs() core.ProcSet { return p.offer.procs }
+
+// Refused is the largest offer that the program is known to refuse at its
+// present size; offering as much or less again is pointless.
+func (p *Part) Refused() int { return p.refused }
+
+// Asked is how many more processors the program said it must have, 0 once it
+// was offered what there was.
+func (p *Part) Asked() int { return p.asked }
+
+// Order ranks running parts by their start.
+func (p *Part) Order() int64 { return p.order }

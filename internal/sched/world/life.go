@@ -1,0 +1,298 @@
+package world
+
+import (
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// became carries out a change of state.
+func (w *World) became(j *Job, ev *core.Event) error {
+	if ev.From != j.state || !j.state.MayBecome(ev.To) {
+		return w.broken(ev, "goes from "+ev.From.String()+" to "+ev.To.String()+" while the job is "+j.state.String())
+	}
+	if ev.To == core.Selected && len(j.parts) == 0 || ev.To == core.Running && !j.ready() {
+		return w.broken(ev, "goes to "+ev.To.String()+" without the processors for it")
+	}
+	if j.queued {
+		j.tries = w.Tries(j)
+		w.queue.remove(j)
+		if j.notBefore > 0 {
+			w.putOff--
+		}
+	}
+	if ev.Mandatory && !j.Barred(ev.Cluster) {
+		j.barred = append(j.barred, ev.Cluster)
+	}
+	j.state, j.since = ev.To, ev.At
+	w.setDue(j, ev.When)
+	switch ev.To {
+	case core.Selected:
+		j.aim = 0 // it was followed, or could not be
+	case core.Running:
+		if ev.From == core.Stopping {
+			j.runOn()
+		} else {
+			w.run(j, ev.At)
+		}
+	case core.Stopping:
+		j.aim = ev.Aim
+		j.stopping()
+	case core.Done, core.Failed, core.Cancelled:
+		if ev.To == core.Done && j.scaling != nil {
+			j.finish(ev.At)
+		}
+		w.release(j, ev.From)
+		delete(w.jobs, j.spec.ID)
+		w.spare = append(w.spare, j)
+	case core.Stopped, core.Submitted, core.Resuming:
+		if ev.To == core.Stopped && ev.N > 0 {
+			j.losses++
+		}
+		w.release(j, ev.From)
+	}
+	return nil
+}
+
+// ready reports whether the processors of all parts are ours, and confirmed if
+// there are several: all parts start together or none does.
+func (j *Job) ready() bool {
+	for _, p := range j.parts {
+		if !p.held {
+			return false
+		}
+	}
+	return len(j.parts) == 1 || j.Claimed()
+}
+
+// stopping takes the parts out of the lists: nobody is asked who has been told
+// to leave.
+func (j *Job) stopping() {
+	for _, p := range j.parts {
+		p.cluster.leave(p)
+		p.cluster.leaving++
+	}
+}
+
+// runOn undoes stopping: the job could not be saved.
+func (j *Job) runOn() {
+	j.aim = 0
+	for _, p := range j.parts {
+		p.cluster.leaving--
+		if p.resizable() && !p.offer.silent {
+			p.cluster.enter(p)
+		}
+	}
+}
+
+// run enters the parts of a job that has just started into the lists of its
+// clusters.
+func (w *World) run(j *Job, now core.Time) {
+	j.started = now
+	j.attempts++
+	j.tries = 0
+	j.pace.begun(now, j.attempts == 1)
+	for _, p := range j.parts {
+		if p.cluster.spec.Managed {
+			p.cluster.waiting -= p.size
+			p.cluster.running += p.size
+		}
+		w.starts++ // from 1: a part that does not run has order 0
+		p.order = w.starts
+		if j.spec.Kind == core.Malleable && !p.cluster.spec.Managed {
+			p.cluster.enter(p)
+		}
+	}
+}
+
+// finish teaches the program's scaling what a job that ran to its end took.
+func (j *Job) finish(now core.Time) {
+	j.pace.report(now, 1, j.Size(), j.scaling)
+	if j.pace.rate > 0 {
+		j.scaling.finished(j.pace.rate/j.speed(), j.pace.size)
+	}
+}
+
+// release takes everything back that the job holds.
+func (w *World) release(j *Job, from core.State) {
+	for _, p := range j.parts {
+		c := p.cluster
+		if from == core.Stopping {
+			c.leaving--
+		}
+		switch {
+		case !c.spec.Managed:
+			c.leave(p)
+			p.cease()
+			if p.offer.n > 0 {
+				c.give(p.offer.procs)
+			}
+			c.give(p.procs)
+		case from == core.Running || from == core.Stopping:
+			c.running -= p.size
+		default:
+			c.waiting -= p.size
+		}
+		*p = Part{}
+	}
+	j.parts = nil
+}
+
+// list enters a running malleable part where its size puts it.
+func (c *Cluster) list(p *Part) {
+	c.growable.keep(p, p.size < p.max)
+	c.shrinkable.keep(p, p.size > p.min)
+	c.reclaimable += p.size - p.min
+}
+
+// relist notes that the size of a listed part was another. Most changes move
+// it from no list to another.
+func (c *Cluster) relist(p *Part, was int) {
+	if grows := p.size < p.max; grows != (was < p.max) {
+		c.growable.keep(p, grows)
+	}
+	if shrinks := p.size > p.min; shrinks != (was > p.min) {
+		c.shrinkable.keep(p, shrinks)
+	}
+	c.reclaimable += p.size - was
+}
+
+// enter puts a part into the lists of those who may be asked.
+func (c *Cluster) enter(p *Part) {
+	c.malleable.keep(p, true)
+	c.list(p)
+	c.asking.keep(p, p.asked > 0)
+}
+
+// leave takes a part out of the lists: it will not be asked again.
+func (c *Cluster) leave(p *Part) {
+	if _, there := c.malleable.find(p); there {
+		c.growable.keep(p, false)
+		c.shrinkable.keep(p, false)
+		c.reclaimable -= p.size - p.min
+		c.malleable.keep(p, false)
+		c.asking.keep(p, false)
+	}
+}
+
+func (w *World) offered(p *Part, ev *core.Event) error {
+	c := p.cluster
+	switch {
+	case p.offer.n != 0 || ev.N == 0 || ev.Serial != p.serial+1 || !p.resizable():
+		return w.broken(ev, "offers to a part that cannot be asked now")
+	case ev.N > 0 && (p.size+ev.N > p.max || ev.Procs.Count() != ev.N || !c.take(ev.Procs)):
+		return w.broken(ev, "offers processors that are not free, or too many")
+	case ev.N < 0 && p.size+ev.N < p.min:
+		return w.broken(ev, "asks for more than the part can spare")
+	}
+	p.offer = offer{n: ev.N, procs: ev.Procs, mandatory: ev.Mandatory, due: ev.When}
+	p.serial = ev.Serial
+	if ev.N > 0 {
+		p.asked = 0
+		c.asking.keep(p, false)
+	}
+	c.offers++
+	if ev.When != core.Never {
+		w.timers.add(Timer{At: ev.When, Kind: AnswerDue, Job: ev.Job, Epoch: ev.Epoch, Part: ev.Part})
+	}
+	return nil
+}
+
+// cease ends the waiting for an answer.
+func (p *Part) cease() {
+	if p.offer.n != 0 && !p.offer.silent {
+		p.cluster.offers--
+	}
+}
+
+// silent notes that a part does not answer. What it was offered stays its own
+// until it does, but others go on without it.
+func (w *World) silent(p *Part, ev *core.Event) error {
+	if p.offer.n == 0 || p.offer.silent || p.offer.mandatory || ev.Serial != p.serial {
+		return w.broken(ev, "tells of an answer that nobody waits for")
+	}
+	p.cease()
+	p.offer.silent = true
+	p.cluster.leave(p)
+	return nil
+}
+
+func (w *World) answered(p *Part, ev *core.Event) error {
+	c, n := p.cluster, p.offer.n
+	if n == 0 || ev.N < 0 || ev.N > max(n, -n) || ev.Serial != p.serial || n < 0 && p.size-ev.N < p.min {
+		return w.broken(ev, "answers an offer that was not made")
+	}
+	p.cease()
+	procs, silent := p.offer.procs, p.offer.silent
+	p.offer = offer{}
+	if silent && p.resizable() {
+		c.enter(p)
+	}
+	if n > 0 {
+		kept, back := procs.Last(n - ev.N)
+		c.give(back)
+		p.refused = n - ev.N
+		if _, taken := c.others.has(back); taken {
+			p.refused = 0 // somebody was faster: that was not its choice
+		}
+		if p.refused > 0 {
+			p.job.scaling.picky = true
+		}
+		if ev.N > 0 {
+			w.resize(p, p.procs.Union(kept), ev)
+		}
+		return nil
+	}
+	if ev.N > 0 {
+		kept, back := p.procs.Last(ev.N)
+		w.resize(p, kept, ev)
+		c.give(back)
+		p.refused = 0
+	}
+	return nil
+}
+
+func (w *World) gaveBack(p *Part, ev *core.Event) error {
+	kept, back := p.procs.Last(ev.N)
+	if ev.N <= 0 || p.size-ev.N < p.min || !slices.Equal(back, ev.Procs) || !p.resizable() {
+		return w.broken(ev, "gives back more than it can")
+	}
+	w.resize(p, kept, ev)
+	p.cluster.give(back)
+	p.returned = ev.Serial
+	p.refused = max(p.refused, ev.N)
+	p.job.scaling.picky = true
+	return nil
+}
+
+func (w *World) asked(p *Part, ev *core.Event) error {
+	if ev.N <= 0 || !p.resizable() {
+		return w.broken(ev, "asks for what it cannot have")
+	}
+	p.refused = 0 // it may take now what it refused before
+	if ev.Mandatory {
+		p.asked = ev.N
+		p.cluster.asking.keep(p, !p.offer.silent)
+	}
+	return nil
+}
+
+// resizable reports whether the part runs and may change its size.
+func (p *Part) resizable() bool {
+	return p.job.state == core.Running && p.job.spec.Kind == core.Malleable && !p.cluster.spec.Managed
+}
+
+// resize changes the processors that a running part holds. Until now the job
+// ran at its old size, which the progress in the event measures.
+func (w *World) resize(p *Part, procs core.ProcSet, ev *core.Event) {
+	j := p.job
+	if ev.Done > 0 {
+		j.pace.report(ev.At, ev.Done, j.Size(), j.scaling)
+	}
+	was := p.size
+	p.procs, p.size = procs, procs.Count()
+	if _, listed := p.cluster.malleable.find(p); listed {
+		p.cluster.relist(p, was)
+	}
+	j.pace.resized(ev.At, ev.Done)
+}

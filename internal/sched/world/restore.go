@@ -1,0 +1,292 @@
+package world
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/gob"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Restore is the world of which the snapshot was taken, on the grid as spec
+// describes it now. Clusters may have been added at the end of the list; one
+// that has other hosts now, or a queue of its own where it had none, begins
+// empty if no job of ours was there. Anything else is another grid.
+func Restore(spec Spec, snapshot []byte) (*World, error) {
+	s, err := readShot(snapshot)
+	if err != nil {
+		return nil, err
+	}
+	w := New(spec)
+	r := restorer{World: w, shot: s}
+	for _, step := range []func() error{r.fillClusters, r.fillPrograms, r.fillJobs, r.fillQueue, r.fillTimers} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	w.last, w.scans, w.scanned, w.starts = s.Last, s.Scans, s.Scanned, s.Starts
+	if err := w.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadSnapshot, err)
+	}
+	return w, nil
+}
+
+func readShot(snapshot []byte) (*worldShot, error) {
+	head := min(len(snapshot), snapshotHead)
+	if head < snapshotHead || string(snapshot[:len(snapshotMagic)]) != snapshotMagic {
+		return nil, fmt.Errorf("%w: it does not begin like one", ErrBadSnapshot)
+	}
+	if v := binary.BigEndian.Uint32(snapshot[len(snapshotMagic):]); v != SnapshotVersion {
+		return nil, fmt.Errorf("%w: its form is %d, this one knows %d", ErrOtherVersion, v, SnapshotVersion)
+	}
+	body := snapshot[snapshotHead:]
+	if binary.BigEndian.Uint32(snapshot[len(snapshotMagic)+4:]) != crc32.ChecksumIEEE(body) {
+		return nil, fmt.Errorf("%w: its checksum is wrong", ErrBadSnapshot)
+	}
+	s := &worldShot{}
+	if err := gob.NewDecoder(bytes.NewReader(body)).Decode(s); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadSnapshot, err)
+	}
+	names := enumNames()
+	if len(s.Names) != len(names) {
+		return nil, ErrOtherVersion
+	}
+	for i := range names {
+		if !strings.HasPrefix(names[i]+" ", s.Names[i]+" ") { // new ones at the end change nothing
+			return nil, fmt.Errorf("%w: it knows %s, this one %s", ErrOtherVersion, s.Names[i], names[i])
+		}
+	}
+	return s, nil
+}
+
+// restorer fills a new world.
+type restorer struct {
+	*World
+	shot *worldShot
+}
+
+func bad(what string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrBadSnapshot, fmt.Sprintf(what, args...))
+}
+
+func (r *restorer) fillClusters() error {
+	if len(r.shot.Clusters) > len(r.clusters) {
+		return fmt.Errorf("%w: it has %d, there are %d now", ErrOtherClusters, len(r.shot.Clusters), len(r.clusters))
+	}
+	for i := range r.shot.Clusters {
+		s, c := &r.shot.Clusters[i], r.clusters[i]
+		now := c.shot()
+		if s.Name != now.Name {
+			return fmt.Errorf("%w: number %d was %s and is %s now", ErrOtherClusters, i, s.Name, now.Name)
+		}
+		if !slices.Equal(s.Hosts, now.Hosts) || s.Managed != now.Managed {
+			if r.inUse(c.id) {
+				return fmt.Errorf("%w: %s has other hosts now, and jobs of ours on them", ErrOtherClusters, s.Name)
+			}
+			continue
+		}
+		if len(s.Others) != len(c.others) || len(s.Down) != len(c.down) {
+			return bad("cluster %s has sets of another size", s.Name)
+		}
+		c.share, c.wait, c.reclaimFor = s.Share, s.Wait, s.ReclaimFor
+		if net := (&core.Network{Mbps: s.Net, Free: s.Free}); s.Net != nil && net.Of(len(s.Hosts)) {
+			c.net = net
+		}
+		copy(c.others, s.Others)
+		copy(c.down, s.Down)
+	}
+	for f := range min(len(r.replicas), len(r.shot.Replicas)) {
+		for _, at := range r.shot.Replicas[f] {
+			if at < 0 || int(at) >= len(r.clusters) {
+				return bad("file %d is in cluster %d", f, at)
+			}
+			r.replicas[f][at] = true
+		}
+	}
+	return nil
+}
+
+// inUse reports whether a job of the snapshot has a part in the cluster.
+func (r *restorer) inUse(c core.ClusterID) bool {
+	return slices.ContainsFunc(r.shot.Jobs, func(j jobShot) bool {
+		return slices.ContainsFunc(j.Parts, func(p partShot) bool { return p.Cluster == c })
+	})
+}
+
+func (r *restorer) fillPrograms() error {
+	for i := range r.shot.Apps {
+		s, err := r.shot.Apps[i].Scaling.scaling()
+		if err != nil {
+			return err
+		}
+		r.apps[r.shot.Apps[i].Name] = s
+	}
+	return nil
+}
+
+// mostProcs is more than a program ever ran on.
+const mostProcs = 1 << 24
+
+func (s *scalingShot) scaling() (*Scaling, error) {
+	full := newScaling()
+	if len(s.Misfit) != 0 && len(s.Misfit) != len(full.misfit) || s.Best < 0 || s.Best >= len(full.misfit) {
+		return nil, fmt.Errorf("%w: it knows other speed-up curves", ErrOtherVersion)
+	}
+	copy(full.misfit[:], s.Misfit)
+	full.best, full.seen, full.unit, full.jobs, full.pause, full.pauses = s.Best, s.Seen, s.Unit, s.Jobs, s.Pause, s.Pauses
+	full.flat, full.picky, full.sizes = s.Flat, s.Picky, s.Sizes
+	if !slices.IsSorted(s.Sizes) {
+		return nil, bad("sizes %v are not in order", s.Sizes)
+	}
+	return full, nil
+}
+
+func (r *restorer) fillJobs() error {
+	var running []*Part
+	for i := range r.shot.Jobs {
+		s := &r.shot.Jobs[i]
+		if err := r.possible(s); err != nil {
+			return err
+		}
+		j := s.job()
+		if err := r.scale(j, s); err != nil {
+			return err
+		}
+		for k := range s.Parts {
+			p := j.addPart(s.Parts[k].part(r.clusters))
+			if err := p.rehold(); err != nil {
+				return err
+			}
+			if p.resizable() && !p.offer.silent {
+				running = append(running, p)
+			}
+		}
+		r.jobs[s.Spec.ID] = j
+	}
+	for _, c := range r.clusters {
+		c.recount()
+	}
+	slices.SortFunc(running, func(p, q *Part) int { return sign(p.order < q.order) })
+	for _, p := range running {
+		p.cluster.enter(p)
+	}
+	return nil
+}
+
+// possible checks what would break the rebuilding; the rest is Check's.
+func (r *restorer) possible(s *jobShot) error {
+	_, state := s.State.MarshalText()
+	switch {
+	case s.Spec.Check() != nil, r.jobs[s.Spec.ID] != nil, state != nil, s.State.Terminal(), s.State == core.Unknown:
+		return bad("job %d cannot be, or is there twice", s.Spec.ID)
+	case s.Pace.Size < 0, s.Pace.Size > mostProcs:
+		return bad("job %d ran on %d processors", s.Spec.ID, s.Pace.Size)
+	}
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		switch {
+		case p.Index != i, p.Component < 0, p.Component >= len(s.Spec.Components), p.Cluster < 0, int(p.Cluster) >= len(r.clusters),
+			p.Size < 1, p.Size > r.clusters[p.Cluster].procs, p.Offer.N < -p.Size, p.Offer.N > mostProcs:
+			return bad("part %d of job %d cannot be", i, s.Spec.ID)
+		case !p.Procs.Valid(r.clusters[p.Cluster].procs), !p.Offer.Procs.Valid(r.clusters[p.Cluster].procs):
+			return bad("part %d of job %d holds processors that are not there", i, s.Spec.ID)
+		}
+	}
+	return nil
+}
+
+func (s *jobShot) job() *Job {
+	spec := s.Spec // of its own, or one job would keep the whole snapshot alive
+	return &Job{spec: &spec, state: s.State, since: s.Since, submitted: s.Submitted, started: s.Started, epoch: s.Epoch,
+		attempts: s.Attempts, losses: s.Losses, aim: s.Aim, barred: s.Barred, due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
+		notBefore: s.NotBefore, roomAfter: s.RoomAfter,
+		pace: pace{at: s.Pace.At, done: s.Pace.Done, from: s.Pace.From, start: s.Pace.Start, size: s.Pace.Size, rate: s.Pace.Rate, blind: s.Pace.Blind}}
+}
+
+// scale gives the job what is known of its program.
+func (r *restorer) scale(j *Job, s *jobShot) (err error) {
+	if j.scaling = r.scalingOf(j.spec); s.Scaling != nil && j.scaling != nil && j.spec.App == "" {
+		j.scaling, err = s.Scaling.scaling()
+	}
+	return err
+}
+
+// addPart appends a part as planned does.
+func (j *Job) addPart(part Part) *Part {
+	p := &j.single
+	if len(j.parts) > 0 {
+		p = &Part{}
+	} else {
+		j.parts = j.onePart[:0]
+	}
+	*p = part
+	p.job = j
+	j.parts = append(j.parts, p)
+	return p
+}
+
+func (s *partShot) part(clusters []*Cluster) Part {
+	return Part{cluster: clusters[s.Cluster], index: s.Index, component: s.Component, size: s.Size, min: s.Min, max: s.Max,
+		procs: s.Procs, claimAt: s.ClaimAt, held: s.Held, staged: s.Staged, claimed: s.Claimed, order: s.Order,
+		offer:  offer{n: s.Offer.N, procs: s.Offer.Procs, mandatory: s.Offer.Mandatory, due: s.Offer.Due, silent: s.Offer.Silent},
+		serial: s.Serial, returned: s.Returned, asked: s.Asked, refused: s.Refused}
+}
+
+// rehold counts the part in its cluster again. Its processors may have failed
+// meanwhile: they are its own all the same.
+func (p *Part) rehold() error {
+	c := p.cluster
+	sets := []core.ProcSet{p.procs}
+	if p.offer.n > 0 {
+		sets = append(sets, p.offer.procs)
+	}
+	for _, s := range sets {
+		if _, some := c.held.has(s); some {
+			return bad("processors %v of %s are held twice", s, c.spec.Name)
+		}
+		c.held.set(s)
+	}
+	runs := p.job.state == core.Running || p.job.state == core.Stopping
+	switch {
+	case c.spec.Managed && runs:
+		c.running += p.size
+	case c.spec.Managed:
+		c.waiting += p.size
+	}
+	if p.job.state == core.Stopping {
+		c.leaving++
+	}
+	if p.offer.n != 0 && !p.offer.silent {
+		c.offers++
+	}
+	return nil
+}
+
+func (r *restorer) fillQueue() error {
+	for _, id := range r.shot.Queue {
+		j := r.jobs[id]
+		if j == nil || j.queued || !j.state.Waiting() {
+			return bad("job %d is in the queue", id)
+		}
+		expire := int64(unlimited)
+		if limit := r.MaxTries(j); limit > 0 {
+			expire = j.firstScan + int64(limit-j.tries)
+		}
+		r.queue.push(j, r.queueKey(j.spec, expire))
+		if j.notBefore > 0 {
+			r.putOff++
+		}
+	}
+	return nil
+}
+
+func (r *restorer) fillTimers() error {
+	for _, t := range r.shot.Timers {
+		r.timers.add(t)
+	}
+	return nil
+}

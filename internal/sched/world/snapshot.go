@@ -1,0 +1,256 @@
+package world
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// SnapshotVersion is the form of snapshots. It grows when old ones cannot be
+// read any more; a field that is merely new needs no new version, old
+// snapshots have it zero.
+const SnapshotVersion = 1
+
+// What makes a snapshot useless here. Whoever meets one of these replays the
+// events instead.
+var (
+	ErrOtherVersion  = errors.New("the snapshot was made by another version")
+	ErrOtherClusters = errors.New("the snapshot is of other clusters")
+	ErrBadSnapshot   = errors.New("the snapshot is damaged")
+)
+
+// snapshotMagic stands at the beginning; version and checksum of the rest
+// follow.
+const snapshotMagic = "godwit-world"
+
+const snapshotHead = len(snapshotMagic) + 4 + 4
+
+// The types ending in Shot are what a snapshot holds of the types of the same
+// name. What can be counted or listed again from the rest is left out.
+type worldShot struct {
+	Names    []string // of enumerations: numbers mean the same only while names do
+	Last     core.Time
+	Scans    int64
+	Scanned  core.Time
+	Starts   int64
+	Clusters []clusterShot
+	Replicas [][]core.ClusterID // by file
+	Apps     []appShot
+	Jobs     []jobShot    // by number
+	Queue    []core.JobID // from its head
+	Timers   []Timer      // in the order in which they fall due
+}
+
+type clusterShot struct {
+	Name    string
+	Hosts   []int // processors of each
+	Managed bool
+
+	Share      float64
+	Net        []float64 // between its hosts; nil: nothing is known
+	Free       []float64 // of a processor on each of them; nil: all of it
+	Wait       int
+	Others     []uint64
+	Down       []uint64
+	ReclaimFor core.JobID
+}
+
+type appShot struct {
+	Name    string
+	Scaling scalingShot
+}
+
+type scalingShot struct {
+	Misfit []float64 // nil: as at first
+	Best   int
+	Seen   int
+	Unit   float64
+	Jobs   int
+	Pause  float64
+	Pauses int
+	Flat   int
+	Picky  bool
+	Sizes  []int
+}
+
+type jobShot struct {
+	Spec      core.Job
+	State     core.State
+	Since     core.Time
+	Submitted core.Time
+	Started   core.Time
+	Epoch     core.Epoch
+	Attempts  int
+	Losses    int
+	Aim       core.Aim
+	Barred    []core.ClusterID
+	Due       core.Time
+	FirstScan int64
+	Tries     int
+	NotBefore core.Time
+	RoomAfter core.Time
+	Pace      paceShot
+	Parts     []partShot
+	Scaling   *scalingShot // of a job that names no program
+}
+
+type paceShot struct {
+	At    core.Time
+	Done  float64
+	From  core.Time
+	Start float64
+	Size  int
+	Rate  float64
+	Blind bool
+}
+
+type partShot struct {
+	Cluster   core.ClusterID
+	Index     int
+	Component int
+	Size      int
+	Min, Max  int
+	Procs     core.ProcSet
+	ClaimAt   core.Time
+	Held      bool
+	Staged    bool
+	Claimed   bool
+	Order     int64
+	Offer     offerShot
+	Serial    int
+	Returned  int
+	Asked     int
+	Refused   int
+}
+
+type offerShot struct {
+	N         int
+	Procs     core.ProcSet
+	Mandatory bool
+	Due       core.Time
+	Silent    bool
+}
+
+// Snapshot is the whole state in a form that Restore reads.
+func (w *World) Snapshot() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(snapshotMagic)
+	b.Write(make([]byte, snapshotHead-b.Len())) // filled in below
+	if err := gob.NewEncoder(&b).Encode(w.shot()); err != nil {
+		return nil, fmt.Errorf("taking a snapshot of the world: %w", err)
+	}
+	text := b.Bytes()
+	binary.BigEndian.PutUint32(text[len(snapshotMagic):], SnapshotVersion)
+	binary.BigEndian.PutUint32(text[len(snapshotMagic)+4:], crc32.ChecksumIEEE(text[snapshotHead:]))
+	return text, nil
+}
+
+func (w *World) shot() *worldShot {
+	s := &worldShot{Names: enumNames(), Last: w.last, Scans: w.scans, Scanned: w.scanned, Starts: w.starts}
+	for _, c := range w.clusters {
+		s.Clusters = append(s.Clusters, c.shot())
+	}
+	for _, at := range w.replicas {
+		var list []core.ClusterID
+		for c := range core.ClusterID(len(w.clusters)) {
+			if at[c] {
+				list = append(list, c)
+			}
+		}
+		s.Replicas = append(s.Replicas, list)
+	}
+	for _, name := range sortedKeys(w.apps) {
+		s.Apps = append(s.Apps, appShot{name, w.apps[name].shot(newScaling())})
+	}
+	s.Jobs = make([]jobShot, 0, len(w.jobs))
+	fresh := newScaling()
+	for _, id := range sortedKeys(w.jobs) {
+		s.Jobs = append(s.Jobs, w.jobs[id].shot(fresh))
+	}
+	for j := w.Head(); j != nil; j = w.queue.after(j) {
+		s.Queue = append(s.Queue, j.spec.ID)
+	}
+	s.Timers = slices.Clone(w.timers.heap)
+	slices.SortFunc(s.Timers, Timer.compare)
+	return s
+}
+
+// compare orders timers as they fall due.
+func (t Timer) compare(u Timer) int {
+	if t.At != u.At {
+		return sign(t.At < u.At)
+	}
+	return sign(t.seq < u.seq)
+}
+
+func sign(before bool) int {
+	if before {
+		return -1
+	}
+	return 1
+}
+
+func (c *Cluster) shot() clusterShot {
+	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Share: c.share, Wait: c.wait,
+		Others: c.others, Down: c.down, ReclaimFor: c.reclaimFor}
+	for _, h := range c.spec.Hosts {
+		s.Hosts = append(s.Hosts, h.Procs)
+	}
+	if c.net != nil {
+		s.Net, s.Free = c.net.Mbps, c.net.Free
+	}
+	return s
+}
+
+// shot leaves out what is as in a fresh one: most jobs have taught nothing yet.
+func (s *Scaling) shot(fresh *Scaling) scalingShot {
+	shot := scalingShot{Best: s.best, Seen: s.seen, Unit: s.unit, Jobs: s.jobs, Pause: s.pause, Pauses: s.pauses,
+		Flat: s.flat, Picky: s.picky, Sizes: s.sizes}
+	if s.misfit != fresh.misfit {
+		shot.Misfit = s.misfit[:]
+	}
+	return shot
+}
+
+func (j *Job) shot(fresh *Scaling) jobShot {
+	s := jobShot{Spec: *j.spec, State: j.state, Since: j.since, Submitted: j.submitted, Started: j.started, Epoch: j.epoch,
+		Attempts: j.attempts, Losses: j.losses, Aim: j.aim, Barred: j.barred, Due: j.due, FirstScan: j.firstScan, Tries: j.tries,
+		NotBefore: j.notBefore, RoomAfter: j.roomAfter,
+		Pace: paceShot{At: j.pace.at, Done: j.pace.done, From: j.pace.from, Start: j.pace.start, Size: j.pace.size, Rate: j.pace.rate, Blind: j.pace.blind}}
+	for _, p := range j.parts {
+		s.Parts = append(s.Parts, p.shot())
+	}
+	if j.spec.App == "" && j.scaling != nil {
+		own := j.scaling.shot(fresh)
+		s.Scaling = &own
+	}
+	return s
+}
+
+func (p *Part) shot() partShot {
+	return partShot{Cluster: p.cluster.id, Index: p.index, Component: p.component, Size: p.size, Min: p.min, Max: p.max,
+		Procs: p.procs, ClaimAt: p.claimAt, Held: p.held, Staged: p.staged, Claimed: p.claimed, Order: p.order,
+		Offer:  offerShot{N: p.offer.n, Procs: p.offer.procs, Mandatory: p.offer.mandatory, Due: p.offer.due, Silent: p.offer.silent},
+		Serial: p.serial, Returned: p.returned, Asked: p.asked, Refused: p.refused}
+}
+
+// enumNames lists the names of the enumerations that are kept by number.
+func enumNames() []string {
+	var states, kinds, places []string
+	for i := range uint8(64) {
+		states = append(states, core.State(i).String())
+		kinds = append(kinds, core.Kind(i).String())
+		places = append(places, core.PlacePolicy(i).String())
+	}
+	list := func(names []string) string {
+		return strings.Join(slices.DeleteFunc(names, func(n string) bool { return n == "unknown" }), " ")
+	}
+	return []string{list(states), list(kinds), list(places)}
+}

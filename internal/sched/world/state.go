@@ -1,0 +1,69 @@
+package world
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// AppendState writes the whole state as text that two worlds share only if
+// they are the same: for comparing a replay with the original.
+func (w *World) AppendState(b []byte) []byte {
+	b = fmt.Appendf(b, "scans %d scanned %d starts %d\n", w.scans, w.scanned, w.starts)
+	for _, c := range w.clusters {
+		b = fmt.Appendf(b, "cluster %s share %g idle %d waiting %d running %d reclaimable %d offers %d leaving %d reclaim-for %d\n free %x\n others %x\n down %x\n",
+			c.spec.Name, c.share, c.idle, c.waiting, c.running, c.reclaimable, c.offers, c.leaving, c.reclaimFor, c.free, c.others, c.down)
+		if c.net != nil {
+			b = fmt.Appendf(b, " net %g\n", c.net.Mbps)
+		}
+	}
+	for f, at := range w.replicas {
+		for c := range core.ClusterID(len(w.clusters)) {
+			if at[c] {
+				b = fmt.Appendf(b, "file %d at %d\n", f, c)
+			}
+		}
+	}
+	for j := w.Head(); j != nil; j = w.queue.after(j) {
+		b = fmt.Appendf(b, "queued %d\n", j.spec.ID)
+	}
+	for _, id := range sortedKeys(w.jobs) {
+		b = w.jobs[id].appendState(b, w)
+	}
+	for _, name := range sortedKeys(w.apps) {
+		b = fmt.Appendf(b, "app %q ", name)
+		b = w.apps[name].appendState(b)
+	}
+	return b
+}
+
+func (j *Job) appendState(b []byte, w *World) []byte {
+	b = fmt.Appendf(b, "job %d %s since %d submitted %d started %d due %d aim %d epoch %d attempts %d losses %d queued %v not-before %d room-after %d tries %d pace %+v\n",
+		j.spec.ID, j.state, j.since, j.submitted, j.started, j.due, j.aim, j.epoch, j.attempts, j.losses, j.queued, j.notBefore, j.roomAfter, w.Tries(j), j.pace)
+	for _, p := range j.parts {
+		b = fmt.Appendf(b, " part %d of %d on %d size %d [%d,%d] procs %v held %v staged %v claimed %v claim-at %d order %d offer %+v serial %d returned %d asked %d refused %d\n",
+			p.index, p.component, p.cluster.id, p.size, p.min, p.max, p.procs, p.held, p.staged, p.claimed, p.claimAt,
+			p.order, p.offer, p.serial, p.returned, p.asked, p.refused)
+	}
+	if j.spec.App == "" && j.scaling != nil {
+		b = j.scaling.appendState(append(b, ' '))
+	}
+	return b
+}
+
+// appendState leaves out what is only kept to answer sooner.
+func (s *Scaling) appendState(b []byte) []byte {
+	learnt := *s
+	learnt.cache = nil
+	return fmt.Appendf(b, "scaling %+v\n", learnt)
+}
+
+func sortedKeys[K core.JobID | string, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m { // order-free: sorted below
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,119 @@
+package world
+
+import (
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// View is the world as a policy may see it: at one moment, on behalf of one
+// job, read-only. With Reclaim set it is the world as it could be if the
+// running malleable jobs were shrunk to their minima.
+type View struct {
+	Now     core.Time
+	For     core.JobID // for whom room is sought; 0 for nobody in particular
+	Reclaim bool
+	// RunningFirst hides clusters in which running jobs are being asked whether
+	// they want what is free: those who wait come after them.
+	RunningFirst bool
+	NeverShrinks bool // what a running job is given it keeps until it ends
+	Empty        bool // the world as it would be if nobody used it
+	world        *World
+}
+
+// View is the world as it is now, seen on behalf of job `for_`.
+func (w *World) View(now core.Time, for_ core.JobID) View {
+	return View{Now: now, For: for_, world: w}
+}
+
+// Clusters lists the clusters by number. The caller must not change the slice.
+func (v View) Clusters() []*Cluster { return v.world.clusters }
+
+// Cluster is one cluster.
+func (v View) Cluster(id core.ClusterID) *Cluster { return v.world.clusters[id] }
+
+// Others is how many other jobs wait to be placed.
+func (v View) Others() int {
+	if j := v.world.jobs[v.For]; j != nil && j.queued {
+		return v.world.queue.count - 1
+	}
+	return v.world.queue.count
+}
+
+// Job is a live job, or nil.
+func (v View) Job(id core.JobID) *Job { return v.world.jobs[id] }
+
+// TransferTime estimates how long the missing input files of a component take
+// to reach cluster c; false if they cannot.
+func (v View) TransferTime(comp *core.Component, c core.ClusterID) (time.Duration, bool) {
+	return v.world.TransferTime(comp, c)
+}
+
+// Room is how many processors of c the job could be given now. While
+// processors are being reclaimed in a cluster for one job, nobody else gets
+// any there.
+func (v View) Room(c *Cluster) int {
+	if v.Empty {
+		return max(0, c.Usable())
+	}
+	if c.Closed() || c.reclaimFor != 0 && c.reclaimFor != v.For || v.RunningFirst && c.offers > 0 {
+		return 0
+	}
+	return max(0, v.Idle(c)-c.spec.KeepFree)
+}
+
+// Idle is how many processors of c nobody uses; where room has to be made, what
+// could be reclaimed counts as idle.
+func (v View) Idle(c *Cluster) int {
+	switch {
+	case v.Empty:
+		return c.procs
+	case v.Reclaim:
+		return c.Idle() + c.reclaimable
+	}
+	return c.Idle()
+}
+
+// Widest is the most room in any one cluster, and the room in all of them; what
+// may wait in a cluster's own queue finds room there.
+func (v View) Widest() (widest, total int) {
+	for _, c := range v.world.clusters {
+		r := v.Room(c)
+		if c.Limited() {
+			r = max(r, c.QueueRoom())
+		}
+		widest = max(widest, r)
+		total += r
+	}
+	return widest, total
+}
+
+// SomebodyFits reports whether a job that waits to be placed could use what is
+// free in the cluster. Of those whom its size suits it asks the first few only
+// whether they may run there: a queue full of jobs for other clusters must not
+// be walked through at every step.
+func (v View) SomebodyFits(c *Cluster) bool {
+	const few = 8
+	room := v.Room(c)
+	var j *Job
+	for range few {
+		if j = v.world.NextCandidate(j, room, 0); j == nil {
+			return false
+		}
+		if j.notBefore <= v.Now && c.meetsSome(j.spec) {
+			return true
+		}
+	}
+	return false
+}
+
+// meetsSome reports whether the cluster meets the requirements of some
+// component of the job.
+func (c *Cluster) meetsSome(spec *core.Job) bool {
+	for i := range spec.Components {
+		if c.Meets(&spec.Components[i]) {
+			return true
+		}
+	}
+	return false
+}

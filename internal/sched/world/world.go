@@ -1,0 +1,211 @@
+// Package world is the state of the grid as the engine knows it: clusters
+// with their processors, live jobs with their parts, the placement queue, and
+// what has been measured of the programs. It changes by Apply alone, one
+// event at a time, so that replaying a log gives the same world again;
+// policies see it through a read-only View. It decides nothing.
+package world
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Spec is what is known of the grid before the first event.
+type Spec struct {
+	Clusters []ClusterSpec
+	Files    []FileSpec
+	// Paths[a][b] is the way from cluster a to cluster b; nil when nothing is
+	// known, then transfers are taken to cost nothing.
+	Paths [][]Path
+	// MaxTries is how many placement tries a job has that names no limit of its
+	// own; 0 means any number.
+	MaxTries int
+	// DefaultPlace is the policy of jobs that name none.
+	DefaultPlace core.PlacePolicy
+}
+
+// FileSpec is a file of the replica table.
+type FileSpec struct {
+	Name  string
+	Bytes int64
+	At    []core.ClusterID
+}
+
+// Path is the way between two clusters.
+type Path struct {
+	Mbps    float64 // 0: unreachable
+	Latency time.Duration
+}
+
+// World is the whole state. Its methods that read are safe to hand out; the
+// only one that changes it is Apply.
+type World struct {
+	spec     Spec
+	clusters []*Cluster
+	jobs     map[core.JobID]*Job
+	apps     map[string]*Scaling
+	replicas []map[core.ClusterID]bool // by file
+	queue    queue
+	putOff   int   // jobs in the queue that were not to be tried before some time
+	scans    int64 // looks through the queue so far
+	scanned  core.Time
+	starts   int64
+	timers   timers
+	spare    []*Job // finished jobs to be used again
+	last     core.Time
+}
+
+// New is the world before its first event.
+func New(spec Spec) *World {
+	w := &World{spec: spec, jobs: map[core.JobID]*Job{}, apps: map[string]*Scaling{}, scanned: math.MinInt64}
+	if spec.DefaultPlace == core.PlaceDefault {
+		w.spec.DefaultPlace = core.WorstFit
+	}
+	for i, c := range spec.Clusters {
+		w.clusters = append(w.clusters, newCluster(core.ClusterID(i), c))
+	}
+	for _, f := range spec.Files {
+		at := map[core.ClusterID]bool{}
+		for _, c := range f.At {
+			at[c] = true
+		}
+		w.replicas = append(w.replicas, at)
+	}
+	return w
+}
+
+// Now is the time of the last event.
+func (w *World) Now() core.Time { return w.last }
+
+// Clusters lists the clusters by number. The caller must not change the slice.
+func (w *World) Clusters() []*Cluster { return w.clusters }
+
+// Cluster is one cluster.
+func (w *World) Cluster(id core.ClusterID) *Cluster { return w.clusters[id] }
+
+// Job is a live job, or nil if it is unknown or over.
+func (w *World) Job(id core.JobID) *Job { return w.jobs[id] }
+
+// Live is the number of jobs that are not over.
+func (w *World) Live() int { return len(w.jobs) }
+
+// Holders lists the jobs that hold any of the processors, by number. It looks
+// at all live jobs: hosts fail rarely.
+func (w *World) Holders(c *Cluster, procs core.ProcSet) []*Job {
+	var list []*Job
+	for _, j := range w.jobs { // order-free: sorted below
+		for _, p := range j.parts {
+			if p.cluster == c && p.procs.Intersects(procs) {
+				list = append(list, j)
+				break
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b *Job) int { return int(a.spec.ID - b.spec.ID) })
+	return list
+}
+
+// Waiting is the length of the placement queue.
+func (w *World) Waiting() int { return w.queue.count }
+
+// Head is the first job of the placement queue, or nil.
+func (w *World) Head() *Job { return w.queue.head() }
+
+// LastScan is when the placement queue was last looked through, or when
+// somebody joined it to whom that matters.
+func (w *World) LastScan() core.Time { return w.scanned }
+
+// Restless reports whether looking through the queue again may change anything
+// although nothing else has: somebody's tries are counted, or somebody was put
+// off for a while.
+func (w *World) Restless() bool {
+	return w.queue.count > 0 && (w.putOff > 0 || w.queue.tree[1].expire < unlimited)
+}
+
+// NextCandidate is the first job in the queue behind `after` (nil: from the
+// head) whose minimum could fit if `room` processors were free in one cluster
+// and `total` in all.
+func (w *World) NextCandidate(after *Job, room, total int) *Job {
+	from := int64(math.MinInt64 / 2)
+	if after != nil {
+		from = after.ticket
+	}
+	return w.queue.first(from, func(k key) bool { return int(k.need) <= room || int(k.total) <= total })
+}
+
+// OutOfTries is the first job in the queue whose placement tries are used up,
+// or nil.
+func (w *World) OutOfTries() *Job {
+	return w.queue.first(math.MinInt64/2, func(k key) bool { return k.expire <= w.scans })
+}
+
+// Tries is how often placing the job has been tried.
+func (w *World) Tries(j *Job) int {
+	if !j.queued {
+		return j.tries
+	}
+	return j.tries + int(w.scans-j.firstScan)
+}
+
+// MaxTries is the job's limit of placement tries; 0 means none.
+func (w *World) MaxTries(j *Job) int {
+	if j.spec.MaxTries > 0 {
+		return j.spec.MaxTries
+	}
+	return w.spec.MaxTries
+}
+
+// PlacePolicy is the policy by which the job is placed.
+func (w *World) PlacePolicy(j *core.Job) core.PlacePolicy {
+	if j.Place != core.PlaceDefault {
+		return j.Place
+	}
+	return w.spec.DefaultPlace
+}
+
+// TransferTime estimates how long it takes to bring the files a component
+// lacks in cluster c there, one after the other, each from its nearest
+// replica. It reports false if some file cannot be brought at all.
+func (w *World) TransferTime(comp *core.Component, c core.ClusterID) (time.Duration, bool) {
+	sum := comp.BringTime(c)
+	for _, f := range comp.Inputs {
+		_, d, ok := w.NearestReplica(f, c)
+		if !ok {
+			return 0, false
+		}
+		sum = time.Duration(core.Time(sum).Add(d))
+	}
+	return sum, true
+}
+
+// NearestReplica is the cluster from which file f reaches cluster c soonest,
+// and how long that takes.
+func (w *World) NearestReplica(f core.FileID, c core.ClusterID) (from core.ClusterID, d time.Duration, ok bool) {
+	if f < 0 || int(f) >= len(w.replicas) || w.replicas[f][c] {
+		return c, 0, true // a file that nobody listed is everywhere
+	}
+	for at := range core.ClusterID(len(w.clusters)) {
+		if !w.replicas[f][at] {
+			continue
+		}
+		t, reachable := w.pathTime(at, c, w.spec.Files[f].Bytes)
+		if reachable && (!ok || t < d) {
+			from, d, ok = at, t, true
+		}
+	}
+	return from, d, ok
+}
+
+func (w *World) pathTime(a, b core.ClusterID, bytes int64) (time.Duration, bool) {
+	if w.spec.Paths == nil {
+		return 0, true
+	}
+	p := w.spec.Paths[a][b]
+	if p.Mbps <= 0 {
+		return 0, false
+	}
+	return time.Duration(core.Time(p.Latency).Add(core.Seconds(float64(bytes) * 8 / (p.Mbps * 1e6)))), true
+}
