@@ -1,11 +1,12 @@
 package archtest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
 
-// purePkgs are those of the pure packages that exist already.
+// purePkgs are the packages inside the seam.
 func purePkgs(tr *tree) []*pkg {
 	var list []*pkg
 	for _, p := range tr.pkgs {
@@ -71,12 +72,32 @@ func TestFilesAndFunctionsOutsideTestsStayReadable(t *testing.T) {
 	report(t, tr, apply(tr, checkSizes, tr.pkgs...))
 }
 
+// onlyTests are the rooms without a line outside tests.
+var onlyTests = map[string]bool{"internal/e2e": true}
+
 // A rule for a package that was renamed would pass for ever.
 func TestTheRulesSeeThePackagesTheyAreAbout(t *testing.T) {
 	tr := mustLoad(t)
 	for _, rel := range []string{"internal/sched/core", "internal/clock", "internal/archtest"} {
 		if tr.byRel[rel] == nil {
 			t.Errorf("the rules do not see %s", rel)
+		}
+	}
+	for i, r := range rooms {
+		if !slices.ContainsFunc(tr.pkgs, func(p *pkg) bool { return roomOf(p.rel) == r.path }) && !onlyTests[r.path] {
+			t.Errorf("a rule is about %s, which is not there", r.path)
+		}
+		for _, name := range r.imports {
+			if !slices.ContainsFunc(rooms[:i], func(above room) bool { return above.path == "internal/"+name }) {
+				t.Errorf("%s may import %s, which stands below it in the table: no circles", r.path, name)
+			}
+		}
+	}
+	for _, in := range insides {
+		for _, dir := range slices.Concat(in.dirs, in.only) {
+			if !slices.ContainsFunc(tr.pkgs, func(p *pkg) bool { return under(p.rel, dir) }) {
+				t.Errorf("a rule is about %s, which is not there", dir)
+			}
 		}
 	}
 	for _, p := range tr.pkgs {

@@ -101,12 +101,10 @@ func judge(t *testing.T, real *tree, file string, check rule, typed bool) int {
 }
 
 // sourcePackage makes a package of one source, in a tree that knows what the
-// real one does and a few packages that need not exist yet.
+// real one does.
 func sourcePackage(t *testing.T, real *tree, file, src string) (*tree, *pkg) {
 	t.Helper()
 	tr := &tree{root: real.root, fset: token.NewFileSet(), byRel: maps.Clone(real.byRel), exports: real.exports}
-	tr.byRel["internal/format/platform"] = &pkg{rel: "internal/format/platform", deps: []string{"fmt", module + "/internal/sched/core"}}
-	tr.byRel["internal/replay"] = &pkg{rel: "internal/replay", deps: []string{module + "/internal/live/broker"}}
 	f, err := parser.ParseFile(tr.fset, file, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)

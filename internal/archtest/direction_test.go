@@ -6,119 +6,129 @@ import (
 	"strings"
 )
 
-// leaves are the pure algorithms: they know the vocabulary and the world, not
-// who asks.
-var leaves = []string{
-	"internal/sched/predict", "internal/contract", "internal/sched/forecast", "internal/observe/weather/plan",
-	"internal/sched/nodesel", "internal/redist", "internal/sched/perfmodel",
-}
+// pure is the room of everything that decides: no clock, no I/O, no goroutines.
+var pure = []string{"internal/sched"}
 
-// pure are the packages inside the seam: no clock, no I/O, no goroutines.
-var pure = slices.Concat([]string{"internal/sched/core", "internal/sched/world", "internal/policy", "internal/sched/engine"}, leaves)
-
-// words are what those outside the seam share: the vocabulary of the core, of
-// users, and of broker and agent; the clock; regular expressions and lists of hosts.
-var words = []string{"internal/sched/core", "internal/format/jobfile", "internal/protocol/wire", "internal/clock", "internal/format/lazyregexp", "internal/format/hostlist"}
-
-// outside are the packages that drive the engine or are driven by it.
-var outside = []string{
-	"internal/sim", "internal/live/broker", "internal/agent", "internal/driver", "internal/host/checkpoint",
-	"internal/depot", "internal/live/store", "internal/lab", "internal/protocol/api", "internal/web", "internal/cli", "cmd",
-}
-
-// direction says what the packages under dir may import of ours. Where only
-// is set it lists everything allowed; never is forbidden directly and through
-// others.
-type direction struct {
-	dirs    []string
-	limited bool // only is in force
-	only    []string
-	never   []string
+// room is a folder directly below internal, or cmd.
+type room struct {
+	path    string
+	imports []string // names of rooms below internal
 	why     string
 }
 
-var directions = []direction{
-	{dirs: []string{"internal/sched/core"}, limited: true,
-		why: "core is the vocabulary that all others share, so it knows none of them"},
-	{dirs: []string{"internal/sched/world"}, limited: true, only: []string{"internal/sched/core"},
-		why: "the world is a view of the core and of nothing else"},
-	{dirs: leaves, limited: true, only: slices.Concat([]string{"internal/sched/core", "internal/sched/world"}, leaves),
-		why: "an algorithm knows the vocabulary and the world, not who asks"},
-	{dirs: []string{"internal/policy"}, limited: true,
-		only: slices.Concat([]string{"internal/sched/core", "internal/sched/world", "internal/policy"}, leaves),
-		why:  "a policy decides from the world alone, so that it decides alike in the simulator and in the broker"},
-	{dirs: []string{"internal/sched/engine"}, limited: true, only: pure,
-		why: "the engine is pure: it meets the simulator and the broker at Step, they import it"},
-	{dirs: []string{"internal/sim"}, never: []string{"internal/live/broker", "internal/protocol/api", "internal/web", "internal/cli"},
-		why: "simulator and broker meet the engine at Step and nowhere else"},
-	{dirs: []string{"internal/live/broker"}, never: []string{"internal/sim", "internal/protocol/api", "internal/web", "internal/cli"},
-		why: "the broker meets the engine at Step and is driven by those above it"},
-	{dirs: []string{"internal/driver"}, limited: true,
-		only: slices.Concat(words, []string{"internal/driver", "internal/host/proctree", "internal/host/cgroup", "internal/protocol/rendezvous"}),
-		why:  "an adapter knows the core and its own port"},
-	{dirs: []string{"internal/live/outpost"}, never: []string{"internal/live/broker", "internal/sched/engine", "internal/live/store", "internal/protocol/api", "internal/sim"},
-		why: "the outpost runs a driver far away, for a broker that it knows by what it is asked"},
-	{dirs: []string{"internal/lab"}, never: []string{"internal/live/broker", "internal/sched/engine", "internal/live/store", "internal/protocol/api", "internal/sim", "internal/agent"},
-		why: "the lab is a grid for whoever comes; it knows no broker"},
-	{dirs: []string{"internal/host/checkpoint"}, limited: true,
-		only: slices.Concat(words, []string{"internal/host/checkpoint", "internal/host/proctree", "internal/host/cgroup"}),
-		why:  "an adapter knows the core and its own port"},
-	{dirs: []string{"internal/live/store"}, limited: true,
-		only: slices.Concat(words, []string{"internal/live/store", "internal/observe/history"}),
-		why:  "an adapter knows the core and its own port"},
-	{dirs: []string{"internal/protocol/wire"}, limited: true, only: []string{"internal/sched/core", "internal/format/jobfile"},
-		why: "what broker and agent say to each other knows neither"},
-	{dirs: []string{"internal/agent"}, never: []string{"internal/live/broker", "internal/sched/engine", "internal/live/store", "internal/protocol/api", "internal/sim"},
-		why: "the agent runs beside the job, wherever that is, and knows the broker by what they say to each other"},
-	{dirs: []string{"internal/depot"}, limited: true, only: []string{"internal/clock"},
-		why: "the depot keeps bytes and does not know whose"},
-	{dirs: []string{"internal/format/platform", "internal/format/swf"},
-		never: slices.Concat([]string{"internal/sched/engine", "internal/policy"}, outside),
-		why:   "who reads a file describes what stands there, not what is done with it"},
-	{dirs: []string{"internal/mpi/capture", "internal/mpi/skeleton", "internal/mpi/mpirun"},
-		never: slices.Concat([]string{"internal/sched/engine", "internal/policy"}, outside),
-		why:   "a captured program and its skeleton are what they are, whoever runs them and wherever"},
-	{dirs: []string{"internal/format/badinput", "internal/report/plot", "internal/clock", "internal/format/lazyregexp", "internal/format/hostlist"}, limited: true,
-		why: "a tool that everybody uses knows nobody"},
-	{dirs: []string{"internal/format/yamlfile"}, limited: true, only: []string{"internal/format/badinput", "internal/format/lazyregexp"},
-		why: "how files are written and mistakes told is the same whatever a file describes"},
-	{dirs: []string{"internal/report/progress", "internal/protocol/rendezvous"}, limited: true, only: []string{"internal/clock"},
-		why: "a tool that everybody uses knows nobody"},
-	{dirs: []string{"cmd"}, limited: true, only: []string{"internal/cli"},
-		why: "the binary is flags and wiring; what it does stands in internal/cli"},
+// rooms says which other rooms the packages of a room may import. The rows stand in order: a room imports only
+// rooms above it, so there are no circles.
+var rooms = []room{
+	{"internal/sched", nil,
+		"what decides imports nothing outside sched, so that it decides alike in the simulator and in the broker"},
+	{"internal/clock", nil, "the clock is used by everybody and knows nobody"},
+	{"internal/depot", []string{"clock"}, "the depot keeps bytes and does not know whose"},
+	{"internal/format", []string{"sched"}, "a file format describes what people write, not what is done with it"},
+	{"internal/host", []string{"sched", "clock"}, "one machine's processes know nothing of jobs elsewhere"},
+	{"internal/lab", []string{"clock", "format"}, "the lab is a grid for whoever comes; it knows no broker"},
+	{"internal/mpi", []string{"clock", "format"},
+		"a captured program and its skeleton are what they are, whoever runs them and wherever"},
+	{"internal/report", []string{"clock", "format"}, "a chart or a progress line does not know what it shows"},
+	{"internal/protocol", []string{"sched", "clock", "format"}, "what processes say to each other knows neither of them"},
+	{"internal/sim", []string{"sched", "format", "report"}, "the simulator meets the core at Step and nowhere else"},
+	{"internal/driver", []string{"sched", "clock", "depot", "format", "host", "protocol"},
+		"a driver knows the core and its own port, not the broker that calls it"},
+	{"internal/observe", []string{"sched", "clock", "driver", "format", "protocol"},
+		"measurements do not know who decides by them"},
+	{"internal/agent", []string{"sched", "clock", "depot", "driver", "format", "host", "mpi", "observe", "protocol"},
+		"the agent runs beside the job and knows the broker by the messages they exchange"},
+	{"internal/live", []string{"sched", "clock", "depot", "driver", "format", "host", "observe", "protocol"},
+		"the broker meets the core at Step and is driven by those above it"},
+	{"internal/experiment", []string{"sched", "clock", "depot", "driver", "format", "host", "lab", "live", "mpi", "observe",
+		"protocol", "report", "sim"}, "an experiment uses the product and is no part of it"},
+	{"internal/cli", []string{"sched", "clock", "depot", "driver", "format", "host", "lab", "live", "mpi", "observe", "protocol",
+		"report", "sim", "agent", "experiment"}, "the command line stands on everything"},
+	{"internal/archtest", nil, "the rules are tests"},
+	{"internal/e2e", nil, "end-to-end tests start the binary"},
+	{"cmd", []string{"cli"}, "the binary is flags and wiring; what it does stands in internal/cli"},
 }
+
+// insides are rules between packages of one room, or finer than rooms: only
+// lists what the packages under dir may import below within.
+var insides = []struct {
+	dirs   []string
+	within string
+	only   []string
+	why    string
+}{
+	{[]string{"internal/sched/core"}, "internal/sched", nil, "core is the vocabulary that all others share, so it knows none of them"},
+	{[]string{"internal/sched/world"}, "internal/sched", []string{"internal/sched/core"},
+		"the world is a view of the core and of nothing else"},
+	{algorithms, "internal/sched", slices.Concat(vocabulary, algorithms),
+		"an algorithm knows the vocabulary and the world, not who asks"},
+	{policies, "internal/sched", slices.Concat(vocabulary, algorithms, policies),
+		"a policy decides from the world alone, whoever asks"},
+	{[]string{"internal/format", "internal/protocol", "internal/driver", "internal/host", "internal/observe", "internal/agent"},
+		"internal/sched", slices.Concat([]string{"internal/sched/core"}, algorithms),
+		"only the simulator and the broker meet the engine and its policies"},
+	{[]string{"internal/driver/slurm", "internal/driver/gridengine", "internal/driver/local", "internal/driver/batch"},
+		"internal/depot", nil, "a driver starts attempts; files are the affair of staging"},
+	{[]string{"internal/live/store"}, "internal/live", []string{"internal/live/store"}, "an adapter knows the core and its own port"},
+	{[]string{"internal/live/outpost"}, "internal/live", []string{"internal/live/outpost", "internal/live/drivers", "internal/live/config"},
+		"an outpost runs a driver far away, for a broker that it knows by its requests"},
+	{[]string{"internal/live/broker"}, "internal/live",
+		[]string{"internal/live/broker", "internal/live/store", "internal/live/joblog", "internal/live/userfiles"},
+		"the broker is driven by daemon and server, which stand above it"},
+}
+
+// vocabulary, algorithms and policies are the layers below the engine.
+var (
+	vocabulary = []string{"internal/sched/core", "internal/sched/world"}
+	algorithms = []string{"internal/sched/predict", "internal/sched/forecast", "internal/sched/probeplan",
+		"internal/sched/nodesel", "internal/sched/perfmodel"}
+	policies = []string{"internal/sched/place", "internal/sched/malleable", "internal/sched/resched", "internal/sched/flow"}
+)
 
 // checkDirections complains about imports against the arrows of
 // docs/ARCHITECTURE.md.
 func checkDirections(tr *tree, p *pkg, c *complaints) {
-	for _, d := range directions {
-		if !under(p.rel, d.dirs...) {
-			continue
-		}
-		ourImports(p, func(rel string, at token.Pos) {
-			if d.limited && !under(rel, d.only...) {
-				c.add(at, d.why, "%s imports %s", p.rel, rel)
-				return
-			}
-			if found := reaches(tr, rel, d.never); found == rel {
-				c.add(at, d.why, "%s imports %s", p.rel, rel)
-			} else if found != "" {
-				c.add(at, d.why, "%s imports %s through %s", p.rel, found, rel)
-			}
-		})
-	}
-	if !under(p.rel, "cmd") {
-		ourImports(p, func(rel string, at token.Pos) {
-			if under(rel, "internal/cli") && !under(p.rel, "internal/cli") {
-				c.add(at, "the command line stands on everything and nothing stands on it but cmd", "%s imports %s", p.rel, rel)
-			}
-		})
+	own := roomOf(p.rel)
+	allowed, why, known := roomRule(own)
+	if !known && strings.HasPrefix(p.rel, "internal/") {
+		c.add(p.files[0].Package, "every room has a row in direction_test.go that says what it may import", "%s is in no room", p.rel)
+		return
 	}
 	ourImports(p, func(rel string, at token.Pos) {
+		if other := roomOf(rel); known && other != own && strings.HasPrefix(rel, "internal/") &&
+			!slices.Contains(allowed, strings.TrimPrefix(other, "internal/")) {
+			c.add(at, why, "%s imports %s", p.rel, rel)
+			return
+		}
+		for _, in := range insides {
+			if under(p.rel, in.dirs...) && under(rel, in.within) && !under(rel, in.only...) {
+				c.add(at, in.why, "%s imports %s", p.rel, rel)
+				return
+			}
+		}
 		if under(rel, "cmd", "internal/archtest") {
 			c.add(at, "nothing is built on a binary or on the tests of the rules", "%s imports %s", p.rel, rel)
 		}
 	})
+}
+
+// roomOf is the folder below internal that a package is in, or cmd.
+func roomOf(rel string) string {
+	parts := strings.SplitN(rel, "/", 3)
+	if parts[0] == "internal" && len(parts) > 1 {
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
+}
+
+// roomRule returns what the packages of a room may import; mpi at the root holds
+// embedded libraries and has no row.
+func roomRule(path string) (imports []string, why string, known bool) {
+	for _, r := range rooms {
+		if r.path == path {
+			return r.imports, r.why, true
+		}
+	}
+	return nil, "", false
 }
 
 // ourImports calls f for each import of a package of the module.
@@ -128,22 +138,4 @@ func ourImports(p *pkg, f func(rel string, at token.Pos)) {
 			f(rel, at)
 		}
 	})
-}
-
-// reaches returns the first package among never that importing rel brings in:
-// rel itself, or one behind it.
-func reaches(tr *tree, rel string, never []string) string {
-	if under(rel, never...) {
-		return rel
-	}
-	via := tr.byRel[rel]
-	if via == nil {
-		return ""
-	}
-	for _, dep := range via.deps {
-		if r, ok := strings.CutPrefix(dep, module+"/"); ok && under(r, never...) {
-			return r
-		}
-	}
-	return ""
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/weather"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
-	"github.com/godwit-hpc/godwit/internal/observe/weather/plan"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/sensor"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/watch"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/forecast"
 	"github.com/godwit-hpc/godwit/internal/sched/predict"
+	"github.com/godwit-hpc/godwit/internal/sched/probeplan"
 )
 
 // Weather says what is to be measured of the network.
@@ -88,7 +88,7 @@ func (b *Broker) openWeather(ctx context.Context) error {
 	w.book.Load(entries)
 	b.findSensors()
 	w.watch = watch.New(watch.Options{Hosts: w.hosts, Book: w.book, Unprobed: b.opt.Weather.Off, Now: b.now, Log: b.opt.Log,
-		Plan: plan.Config{Budget: b.opt.Weather.Budget, Every: b.opt.Weather.Every}})
+		Plan: probeplan.Config{Budget: b.opt.Weather.Budget, Every: b.opt.Weather.Every}})
 	w.going = map[[2]string]*going{}
 	w.moved = b.opt.Moved
 	b.opt.Moved = b.sawTransfer

@@ -3,6 +3,6 @@
 package signal
 
 import (
-	_ "github.com/godwit-hpc/godwit/internal/agent" // want `its own port`
-	_ "github.com/godwit-hpc/godwit/internal/host/checkpoint"
+	_ "github.com/godwit-hpc/godwit/internal/agent" // want `one machine`
+	_ "github.com/godwit-hpc/godwit/internal/host/proctree"
 )

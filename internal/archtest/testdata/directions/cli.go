@@ -3,7 +3,8 @@
 package cli
 
 import (
-	_ "github.com/godwit-hpc/godwit/internal/live/broker"
 	_ "github.com/godwit-hpc/godwit/internal/cli/table"
+	_ "github.com/godwit-hpc/godwit/internal/e2e" // want `stands on everything`
+	_ "github.com/godwit-hpc/godwit/internal/live/broker"
 	_ "github.com/godwit-hpc/godwit/internal/sim"
 )

@@ -3,7 +3,7 @@
 package sqlite
 
 import (
-	_ "github.com/godwit-hpc/godwit/internal/sched/core"
-	_ "github.com/godwit-hpc/godwit/internal/sched/engine" // want `its own port`
+	_ "github.com/godwit-hpc/godwit/internal/live/broker" // want `its own port`
 	_ "github.com/godwit-hpc/godwit/internal/live/store"
+	_ "github.com/godwit-hpc/godwit/internal/sched/core"
 )

@@ -4,5 +4,5 @@ package world
 
 import (
 	_ "github.com/godwit-hpc/godwit/internal/sched/core"
-	_ "github.com/godwit-hpc/godwit/internal/sched/place" // want `a view of the core`
+	_ "github.com/godwit-hpc/godwit/internal/sched/predict" // want `a view of the core`
 )

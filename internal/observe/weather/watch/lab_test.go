@@ -20,9 +20,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/lab"
 	"github.com/godwit-hpc/godwit/internal/observe/weather"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
-	"github.com/godwit-hpc/godwit/internal/observe/weather/plan"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/sensor"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/probeplan"
 )
 
 func TestMain(m *testing.M) {
@@ -177,7 +177,7 @@ func TestSensorsMeasureWhatTheLinksAreAndDoNotDisturb(t *testing.T) {
 			book.Place(h.Name, h.Site)
 		}
 	}
-	w := New(Options{Hosts: hosts, Book: book, Now: now, Plan: plan.Config{Every: time.Second}})
+	w := New(Options{Hosts: hosts, Book: book, Now: now, Plan: probeplan.Config{Every: time.Second}})
 	before := carried(t, l)
 	ctx, cancel := context.WithCancel(t.Context())
 	var run sync.WaitGroup

@@ -15,8 +15,8 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/observe/weather"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
-	"github.com/godwit-hpc/godwit/internal/observe/weather/plan"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/probeplan"
 )
 
 // Host is where a sensor is.
@@ -32,7 +32,7 @@ type Host struct {
 type Options struct {
 	Hosts []Host // the broker's own first: it comes to others, who may not be able to come to it
 	Book  *weather.Book
-	Plan  plan.Config
+	Plan  probeplan.Config
 	// Unprobed says that no way is to be measured: machines are looked at only.
 	Unprobed bool
 	// Every is how often machines are looked at; 0: 30 s. Negative: never.
@@ -56,7 +56,7 @@ type Watch struct {
 	number map[string]int // of hosts
 
 	mu     sync.Mutex
-	plan   *plan.Plan
+	plan   *probeplan.Plan
 	turned map[[2]int]bool // pairs whose second comes to the first
 	said   map[[2]int]string
 }
@@ -70,14 +70,14 @@ func New(o Options) *Watch {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	w := &Watch{Options: o, number: map[string]int{}, turned: map[[2]int]bool{}, said: map[[2]int]string{}}
-	var hosts []plan.Host
+	var hosts []probeplan.Host
 	for i, h := range o.Hosts {
 		w.number[h.Name] = i
 		if !o.Unprobed {
-			hosts = append(hosts, plan.Host{Name: h.Name, Site: h.Site})
+			hosts = append(hosts, probeplan.Host{Name: h.Name, Site: h.Site})
 		}
 	}
-	w.plan = plan.New(o.Plan, hosts, o.Now())
+	w.plan = probeplan.New(o.Plan, hosts, o.Now())
 	return w
 }
 
@@ -146,7 +146,7 @@ func (w *Watch) Look(ctx context.Context, host int) {
 }
 
 // measure carries a probe out.
-func (w *Watch) measure(ctx context.Context, p plan.Probe) {
+func (w *Watch) measure(ctx context.Context, p probeplan.Probe) {
 	pair := [2]int{p.A, p.B}
 	w.mu.Lock()
 	turned := w.turned[pair]
@@ -164,7 +164,7 @@ func (w *Watch) measure(ctx context.Context, p plan.Probe) {
 	a, b := &w.Hosts[p.A], &w.Hosts[p.B]
 	if err != nil {
 		away := errors.Is(err, driver.ErrAway)
-		w.plan.Done(now, p.Way, plan.Result{Away: away})
+		w.plan.Done(now, p.Way, probeplan.Result{Away: away})
 		if text := err.Error(); ctx.Err() == nil && !away && w.said[pair] != text {
 			w.said[pair] = text
 			w.Log.Info("the way between two hosts cannot be measured; that is tried more and more rarely", "from", a.Name, "to", b.Name, "error", err)
@@ -178,7 +178,7 @@ func (w *Watch) measure(ctx context.Context, p plan.Probe) {
 	w.Book.Add(weather.Key{What: measured.Mbps, From: a.Name, To: b.Name}, now, way.There.Mbps)
 	w.Book.Add(weather.Key{What: measured.Mbps, From: b.Name, To: a.Name}, now, way.Back.Mbps)
 	w.Book.Add(weather.Key{What: measured.Ms, From: a.Name, To: b.Name}, now, way.Latency.Seconds()*1e3)
-	w.plan.Done(now, p.Way, plan.Result{OK: true, Mbps: max(way.There.Mbps, way.Back.Mbps), Bytes: max(way.There.Bytes, way.Back.Bytes)})
+	w.plan.Done(now, p.Way, probeplan.Result{OK: true, Mbps: max(way.There.Mbps, way.Back.Mbps), Bytes: max(way.There.Bytes, way.Back.Bytes)})
 	w.uncertain(p.Way, a.Name, b.Name, now)
 }
 
@@ -194,7 +194,7 @@ func (w *Watch) uncertain(way int, a, b string, now core.Time) {
 }
 
 // probe has one host listen and the other come to it.
-func (w *Watch) probe(ctx context.Context, p plan.Probe, turned bool) (*driver.Way, error) {
+func (w *Watch) probe(ctx context.Context, p probeplan.Probe, turned bool) (*driver.Way, error) {
 	comes, listens := &w.Hosts[p.A], &w.Hosts[p.B]
 	if turned {
 		comes, listens = listens, comes

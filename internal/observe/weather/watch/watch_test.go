@@ -10,9 +10,9 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/observe/weather"
-	"github.com/godwit-hpc/godwit/internal/observe/weather/plan"
 	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/probeplan"
 )
 
 // puppet is a sensor that does as it is told.
@@ -46,7 +46,7 @@ func (p *puppet) Sense(_ context.Context, q driver.Sensing) (driver.Sensed, erro
 }
 
 // two is a watch over two hosts, and what it is measuring.
-func two(a, b *puppet) (*Watch, plan.Probe) {
+func two(a, b *puppet) (*Watch, probeplan.Probe) {
 	a.name, b.name = "a", "b"
 	now := core.Time(0)
 	w := New(Options{Book: weather.NewBook(), Now: func() core.Time { now += core.Time(time.Minute); return now },
@@ -141,7 +141,7 @@ func TestMachinesAreLookedAtAlsoWhereNoWayIsProbed(t *testing.T) {
 
 func TestATransferTellsAsMuchAsAProbe(t *testing.T) {
 	w, p := two(&puppet{}, &puppet{})
-	w.plan.Done(w.Now(), p.Way, plan.Result{OK: true, Mbps: 1e5, Bytes: 1000})
+	w.plan.Done(w.Now(), p.Way, probeplan.Result{OK: true, Mbps: 1e5, Bytes: 1000})
 	w.Told("b", "a", 70)
 	now := w.Now().Add(-time.Minute) // when that was
 	if _, ok := w.plan.Next(now.Add(29 * time.Second)); ok {

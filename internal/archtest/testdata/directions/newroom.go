@@ -1,0 +1,7 @@
+//as internal/attic
+
+package attic // want `is in no room`
+
+import (
+	_ "fmt"
+)
