@@ -30,7 +30,6 @@ type pkg struct {
 	rel   string // the path inside the module: "internal/sched/core"
 	name  string
 	files []*ast.File
-	deps  []string // everything it imports, directly or not
 	types *types.Package
 	info  *types.Info
 }
@@ -47,7 +46,7 @@ type tree struct {
 // listed is what we read of an answer of go list.
 type listed struct {
 	ImportPath, Dir, Name, Export string
-	GoFiles, CgoFiles, Deps       []string
+	GoFiles, CgoFiles             []string
 	Standard                      bool
 	Module                        *struct{ Path string }
 	Error                         *struct{ Err string }
@@ -87,7 +86,7 @@ func loadTree() (*tree, error) {
 	}
 	// The sources under testdata use packages that the module itself may not.
 	args := append([]string{"list", "-e", "-export", "-deps",
-		"-json=ImportPath,Dir,Name,Export,GoFiles,CgoFiles,Deps,Standard,Module,Error", "./..."}, testdataImports...)
+		"-json=ImportPath,Dir,Name,Export,GoFiles,CgoFiles,Standard,Module,Error", "./..."}, testdataImports...)
 	cmd := exec.Command("go", args...)
 	cmd.Dir = root
 	var stderr bytes.Buffer
@@ -124,7 +123,7 @@ func loadTree() (*tree, error) {
 }
 
 func (tr *tree) add(l listed) error {
-	p := &pkg{rel: strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, module), "/"), name: l.Name, deps: l.Deps}
+	p := &pkg{rel: strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, module), "/"), name: l.Name}
 	for _, name := range slices.Concat(l.GoFiles, l.CgoFiles) {
 		f, err := parser.ParseFile(tr.fset, filepath.Join(l.Dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
