@@ -62,7 +62,7 @@ func (w *Writer) symbol(c byte) (string, bool) {
 	case 'x':
 		return w.Name, true
 	case 'N':
-		return w.Host, true
+		return strings.ReplaceAll(w.Host, "/", "_"), true // others name hosts: a name is no path
 	case 'u':
 		return w.User, true
 	case 'r':

@@ -1,11 +1,9 @@
 package broker
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
@@ -92,11 +90,25 @@ func (t *turn) message(j *job, m *wire.Message) {
 	case wire.Lost:
 		t.lost(j, m)
 	case wire.Note:
-		if m.Entry != nil {
-			m.Entry.At = t.now // the agent's clock is not ours
-			t.entry(j, *m.Entry)
-		}
+		t.agentNote(j, m.Entry)
 	}
+}
+
+// maxAgentNotes bounds what agents of one job may add to its explanation between
+// two starts of the broker: notes are stored and shown, and an agent may say anything.
+const maxAgentNotes = 1000
+
+// agentNote adds what an agent noted to the explanation of its job.
+func (t *turn) agentNote(j *job, e *wire.Entry) {
+	if e == nil || j.agentNotes > maxAgentNotes {
+		return
+	}
+	if j.agentNotes++; j.agentNotes > maxAgentNotes {
+		t.explain(j, "note", "further notes are dropped", fmt.Sprintf("the job's agents made more than %d", maxAgentNotes), nil)
+		return
+	}
+	e.At = t.now // the agent's clock is not ours
+	t.entry(j, *e)
 }
 
 // running: the program runs. What a later attempt wrote after the checkpoint
@@ -134,7 +146,7 @@ func (t *turn) truncate(j *job, out, err int64) {
 			was = &j.rec.Err
 		}
 		if *was > n {
-			if e := t.b.log(j.rec.ID, stream).Truncate(n); e != nil {
+			if e := t.b.jobLog(j, stream).Truncate(n); e != nil {
 				t.b.opt.Log.Error("log", "job", j.rec.ID, "error", e)
 			}
 		}
@@ -155,18 +167,17 @@ func (t *turn) dropSaved(j *job, useless func(*wire.Saved) bool) {
 	})
 }
 
-// output keeps what a program wrote. It reports false if that is to be tried
-// again because the disk is full.
+// output keeps what a program wrote. It reports false if that could not be written,
+// for whatever reason: the agent keeps it, and says it again.
 func (t *turn) output(j *job, m *wire.Message) bool {
 	if j.rec.Method == "" { // it has not said yet from where it goes on: from here
 		t.dropSaved(j, func(s *wire.Saved) bool {
 			return m.Stream == 1 && s.Out > m.Offset || m.Stream == 2 && s.Err > m.Offset
 		})
 	}
-	if e := t.b.log(j.rec.ID, m.Stream).WriteAt(m.Data, m.Offset); e != nil {
-		t.b.opt.Log.Error("log", "job", j.rec.ID, "error", e)
-		// Otherwise the output is lost, the job is not.
-		return !errors.Is(e, syscall.ENOSPC) && !errors.Is(e, syscall.EDQUOT)
+	if e := t.b.jobLog(j, m.Stream).WriteAt(m.Data, m.Offset); e != nil {
+		t.b.opt.Log.Error("output of a job could not be written; its agent keeps it and sends it again", "job", j.rec.ID, "error", e)
+		return false
 	}
 	end := m.Offset + int64(len(m.Data))
 	if m.Stream == 2 {

@@ -256,6 +256,15 @@ func (b *Broker) log(id core.JobID, stream int) *joblog.Log {
 	return joblog.Open(b.logDir(id), name, b.opt.Logs)
 }
 
+// jobLog is the log of a stream that the loop writes.
+func (b *Broker) jobLog(j *job, stream int) *joblog.Log {
+	l := &j.logs[stream-1]
+	if *l == nil {
+		*l = b.log(j.rec.ID, stream)
+	}
+	return *l
+}
+
 // sharedFeatures is what the processors of all clusters can do; nil if that is
 // not known of all.
 func sharedFeatures(clusters []Cluster) []string {

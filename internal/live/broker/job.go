@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/joblog"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -38,6 +39,9 @@ type job struct {
 
 	stopStaging func() // ends the bringing of its inputs; nil: never begun
 
+	logs       [2]*joblog.Log // stdout and stderr, as the loop writes them; nil: not yet
+	agentNotes int            // that its agents made
+
 	link *link // to the agent of the present attempt; nil if it is not there
 
 	// Whoever watches reads these, beside the loop.
@@ -47,7 +51,8 @@ type job struct {
 	lookedAt time.Time // somebody wanted to know
 	watching bool
 	change   chan struct{} // closed at the next change
-	news     []wire.Entry  // entries since the broker began, for who follows
+	news     []wire.Entry  // the newest entries since the broker began, for who follows
+	oldNews  int           // entries before these
 	saves    []chan saveResult
 }
 
@@ -94,20 +99,26 @@ func (j *job) nextChange() <-chan struct{} {
 	return j.change
 }
 
+// maxNews bounds the entries of a job that are kept for those who follow it; all of
+// them are in the store.
+const maxNews = 256
+
 func (j *job) tellNews(e wire.Entry) {
 	j.mu.Lock()
+	if len(j.news) == maxNews {
+		j.news, j.oldNews = append(j.news[:0], j.news[maxNews/2:]...), j.oldNews+maxNews/2
+	}
 	j.news = append(j.news, e)
 	j.mu.Unlock()
 }
 
-// newsSince is what was decided after the first n things.
-func (j *job) newsSince(n int) []wire.Entry {
+// newsSince is what was decided after the first n things, as far as it is kept, and
+// how many things there were in all.
+func (j *job) newsSince(n int) (news []wire.Entry, total int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if n >= len(j.news) {
-		return nil
-	}
-	return append([]wire.Entry(nil), j.news[n:]...)
+	total = j.oldNews + len(j.news)
+	return append([]wire.Entry(nil), j.news[min(max(0, n-j.oldNews), len(j.news)):]...), total
 }
 
 func (j *job) setVitals(v *wire.Vitals, at core.Time) {

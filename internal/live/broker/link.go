@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 )
@@ -96,10 +98,11 @@ func (b *Broker) ServeAgent(ctx context.Context, conn *wire.Conn) error {
 	stopToo := context.AfterFunc(b.ctx, func() { _ = conn.Close() })
 	defer stopToo()
 	var hello wire.Message
+	silent := time.AfterFunc(helloTimeout, func() { _ = conn.Close() })
 	if err := wire.ReadFrame(in, &hello); err != nil {
 		return err
 	}
-	if hello.Kind != wire.Hello {
+	if !silent.Stop() || hello.Kind != wire.Hello || hello.Check() != nil {
 		return errNoHello
 	}
 	b.beside(l.write)
@@ -124,10 +127,26 @@ func (b *Broker) ServeAgent(ctx context.Context, conn *wire.Conn) error {
 		if err := wire.ReadFrame(in, m); err != nil {
 			return err
 		}
+		if err := m.Check(); err != nil {
+			m = b.distrust(j, m, err)
+		}
 		if !b.tell(func(t *turn) { t.hear(j, l, &hello, m) }) {
 			return ErrStopped
 		}
 	}
+}
+
+// helloTimeout is how long a new connection may take to say whose agent it is.
+const helloTimeout = 20 * time.Second
+
+// distrust stands in for a message that no agent of ours sends. Its attempt is
+// given up: what it would say next is worth no more. Other jobs are not concerned.
+func (b *Broker) distrust(j *job, m *wire.Message, why error) *wire.Message {
+	b.opt.Log.Warn("invalid message of an agent", "job", j.rec.ID, "kind", m.Kind, "error", why)
+	if m.Seq == 0 { // a status: nothing depends on it
+		return &wire.Message{Kind: wire.Status}
+	}
+	return &wire.Message{Seq: m.Seq, Kind: wire.Lost, Why: fmt.Sprintf("the job's agent sent an invalid message (%s): %s", m.Kind, why)}
 }
 
 // meet makes a connection the one to the agent of a job's present attempt. An

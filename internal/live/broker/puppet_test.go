@@ -205,6 +205,7 @@ type grid struct {
 	t       *testing.T
 	a, b    *puppet
 	store   store.Store
+	state   string       // folder of every broker on it
 	depot   *depot.Store // nil: jobs have no work folders
 	started chan *attempt
 	serving sync.WaitGroup
@@ -217,7 +218,7 @@ type grid struct {
 func newGrid(t *testing.T) *grid { return newGridWith(t, nil) }
 
 func newGridWith(t *testing.T, d *depot.Store) *grid {
-	g := &grid{t: t, store: memory.New(), depot: d, started: make(chan *attempt, 1000)}
+	g := &grid{t: t, state: t.TempDir(), store: memory.New(), depot: d, started: make(chan *attempt, 1000)}
 	g.a, g.b = g.puppet("a"), g.puppet("b")
 	t.Cleanup(func() {
 		g.kill()
@@ -244,7 +245,7 @@ func (p *puppet) closeAll() {
 func (g *grid) options() broker.Options {
 	cfg := engine.DefaultConfig()
 	cfg.ScanEvery = time.Second
-	return broker.Options{State: g.t.TempDir(), Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
+	return broker.Options{State: g.state, Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
 		Clusters: []broker.Cluster{
 			{Name: "a", Kind: g.a.kind, Managed: g.a.own, Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}},
 			{Name: "b", Kind: g.b.kind, Driver: g.b, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}

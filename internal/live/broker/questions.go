@@ -223,8 +223,8 @@ func (b *Broker) Follow(ctx context.Context, ref string, see func(v *View, news 
 		if v.State == core.Running {
 			b.look(j)
 		}
-		news := j.newsSince(told)
-		told += len(news)
+		var news []wire.Entry
+		news, told = j.newsSince(told)
 		if err := see(v, news); err != nil || v.Over {
 			return err
 		}

@@ -22,11 +22,23 @@ type Limits struct {
 	Keep    int64 // bytes kept; the oldest segments beyond are dropped; 0: all
 }
 
+// maxSegments bounds the files of one log. Every gap between two writes begins a
+// segment, and gaps are up to whoever writes; beyond this the oldest are dropped.
+const maxSegments = 1024
+
+// errOffset says that a write does not lie in the stream.
+var errOffset = errors.New("a negative offset")
+
 // Log is one stream in the files name.<offset of its first byte> of a folder. A
-// stream that nobody wrote to has no file.
+// stream that nobody wrote to has no file. At a time one Log writes a stream; it
+// lists the files once and remembers them, so that the cost of a write does not
+// grow with what was written before. Any number of others read.
 type Log struct {
 	dir, name string
 	lim       Limits
+
+	listed bool
+	files  []segment // by offset, if listed; known to the writer alone
 }
 
 // Open is the log of a name in a folder; nothing is touched yet.
@@ -34,34 +46,46 @@ func Open(dir, name string, lim Limits) *Log {
 	if lim.Segment <= 0 {
 		lim.Segment = 16 << 20
 	}
-	return &Log{dir, name, lim}
+	return &Log{dir: dir, name: name, lim: lim}
 }
 
 // WriteAt writes data that begins at offset of the stream. Whatever lay behind
 // that offset is gone: a program that went back to a checkpoint writes it anew.
 func (l *Log) WriteAt(data []byte, offset int64) error {
+	if offset < 0 {
+		return errOffset
+	}
 	if err := l.Truncate(offset); err != nil {
 		return err
 	}
 	for len(data) > 0 {
-		start, size, err := l.last()
+		n, err := l.writeSome(data, offset)
 		if err != nil {
-			return err
-		}
-		if start < 0 || size >= l.lim.Segment || start+size != offset {
-			// A gap (the bytes between were lost) begins a new segment too.
-			start, size = offset, 0
-			if err := l.drop(); err != nil {
-				return err
-			}
-		}
-		n := min(int64(len(data)), l.lim.Segment-size)
-		if err := l.append(start, data[:n]); err != nil {
+			l.listed = false // how much of it was written is for the files to say
 			return err
 		}
 		data, offset = data[n:], offset+n
 	}
 	return nil
+}
+
+// writeSome appends to the last segment what fits there, or begins another. A gap
+// (the bytes between were lost) begins another too.
+func (l *Log) writeSome(data []byte, offset int64) (int64, error) {
+	last := len(l.files) - 1
+	if last < 0 || l.files[last].size >= l.lim.Segment || l.files[last].start+l.files[last].size != offset {
+		if err := l.dropOldest(); err != nil {
+			return 0, err
+		}
+		l.files = append(l.files, segment{start: offset})
+		last = len(l.files) - 1
+	}
+	n := min(int64(len(data)), l.lim.Segment-l.files[last].size)
+	if err := l.append(l.files[last].start, data[:n]); err != nil {
+		return 0, err
+	}
+	l.files[last].size += n
+	return n, nil
 }
 
 func (l *Log) append(start int64, data []byte) error {
@@ -80,30 +104,48 @@ func (l *Log) append(start int64, data []byte) error {
 
 // Truncate drops whatever lies behind n.
 func (l *Log) Truncate(n int64) error {
-	segments, err := l.segments()
-	if err != nil {
+	if err := l.list(); err != nil {
 		return err
 	}
-	for _, s := range slices.Backward(segments) {
-		if s.start+s.size <= n {
-			break
-		}
-		if s.start >= n {
-			err = os.Remove(l.path(s.start))
-		} else {
-			err = os.Truncate(l.path(s.start), n-s.start)
-		}
-		if err != nil {
-			return err
+	for len(l.files) > 0 {
+		s := &l.files[len(l.files)-1]
+		switch {
+		case s.start+s.size <= n:
+			return nil
+		case s.start >= n:
+			if err := os.Remove(l.path(s.start)); err != nil {
+				l.listed = false
+				return err
+			}
+			l.files = l.files[:len(l.files)-1]
+		default:
+			if err := os.Truncate(l.path(s.start), n-s.start); err != nil {
+				l.listed = false
+				return err
+			}
+			s.size = n - s.start
 		}
 	}
 	return nil
 }
 
+// list reads which files there are, once.
+func (l *Log) list() (err error) {
+	if !l.listed {
+		l.files, err = l.segments()
+		l.listed = err == nil
+	}
+	return err
+}
+
 // Size is the offset behind the last byte.
 func (l *Log) Size() (int64, error) {
-	start, size, err := l.last()
-	return max(0, start+size), err
+	segments, err := l.segments()
+	if err != nil || len(segments) == 0 {
+		return 0, err
+	}
+	last := segments[len(segments)-1]
+	return last.start + last.size, nil
 }
 
 // ReadAt reads from an offset on, io.EOF at the end. Where the bytes asked for
@@ -133,37 +175,27 @@ func (l *Log) ReadAt(p []byte, offset int64) (n int, from int64, err error) {
 	return 0, offset, io.EOF
 }
 
-// drop removes the oldest segments that are more than is to be kept.
-func (l *Log) drop() error {
-	if l.lim.Keep <= 0 {
-		return nil
-	}
-	segments, err := l.segments()
-	if err != nil {
-		return err
-	}
+// dropOldest removes the oldest segments that are more than is to be kept.
+func (l *Log) dropOldest() error {
 	var kept int64
-	for _, s := range slices.Backward(segments) {
-		if kept += s.size; kept > l.lim.Keep {
-			if err := os.Remove(l.path(s.start)); err != nil {
-				return err
-			}
+	first := 0
+	for i := len(l.files) - 1; i >= 0; i-- {
+		kept += l.files[i].size
+		if l.lim.Keep > 0 && kept > l.lim.Keep || len(l.files)-i >= maxSegments {
+			first = i + 1
+			break
 		}
 	}
+	for _, s := range l.files[:first] {
+		if err := os.Remove(l.path(s.start)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	l.files = slices.Delete(l.files, 0, first)
 	return nil
 }
 
 type segment struct{ start, size int64 }
-
-// last is the newest segment; start is -1 if there is none.
-func (l *Log) last() (start, size int64, err error) {
-	segments, err := l.segments()
-	if err != nil || len(segments) == 0 {
-		return -1, 0, err
-	}
-	s := segments[len(segments)-1]
-	return s.start, s.size, nil
-}
 
 // segments lists the files of the log by their offsets.
 func (l *Log) segments() ([]segment, error) {

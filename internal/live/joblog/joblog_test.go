@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -75,5 +76,73 @@ func TestALogThatNobodyWroteToIsEmpty(t *testing.T) {
 	}
 	if err := l.Truncate(0); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestManyGapsLeaveFewFiles(t *testing.T) {
+	dir := t.TempDir()
+	l := Open(dir, "out", Limits{})
+	for i := range int64(5 * maxSegments) {
+		if err := l.WriteAt([]byte("x"), 2*i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) > maxSegments {
+		t.Errorf("%d files, %v; at most %d", len(entries), err, maxSegments)
+	}
+	if n, err := l.Size(); err != nil || n != 2*5*maxSegments-1 {
+		t.Errorf("its size is %d, %v: the newest must be there", n, err)
+	}
+}
+
+func TestANegativeOffsetTouchesNothing(t *testing.T) {
+	l := Open(t.TempDir(), "out", Limits{})
+	if err := l.WriteAt([]byte("kept"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.WriteAt([]byte("lost"), -3); err == nil {
+		t.Error("written before the beginning")
+	}
+	if _, got := all(t, l); string(got) != "kept" {
+		t.Errorf("the log has %q", got)
+	}
+}
+
+func TestAWriteThatFailedIsTakenUpWhereTheFilesAre(t *testing.T) {
+	dir := t.TempDir()
+	l := Open(dir, "out", Limits{})
+	if err := l.WriteAt([]byte("ab"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // no folder can be there
+		t.Fatal(err)
+	}
+	if err := l.WriteAt([]byte("c"), 2); err == nil {
+		t.Fatal("written into a folder that is not there")
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.WriteAt([]byte("c"), 2); err != nil {
+		t.Fatal(err)
+	}
+	if from, got := all(t, l); from != 2 || string(got) != "c" {
+		t.Errorf("the log has %q from %d", got, from)
+	}
+}
+
+// The cost of a write may not grow with the segments that are there already.
+func BenchmarkWriteWithGaps(b *testing.B) {
+	l := Open(b.TempDir(), "out", Limits{})
+	var at int64
+	for b.Loop() {
+		if err := l.WriteAt([]byte("x"), at); err != nil {
+			b.Fatal(err)
+		}
+		at += 2
 	}
 }

@@ -1,0 +1,78 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestWhatAgentsSendPassesTheCheck(t *testing.T) {
+	for _, m := range []Message{fullMessage(), {Kind: Status, State: &Vitals{Chance: -1, Done: -1}},
+		{Kind: Running, Method: "sandbox", Hosts: []string{"node-01.cluster.example", "10.0.0.7", "[fe80::1%eth0]", "n_1"}},
+		{Kind: Ended, Code: 137, Result: strings.Repeat("ab", 32)}} {
+		if err := m.Check(); err != nil {
+			t.Errorf("%+v: %v", m, err)
+		}
+	}
+}
+
+func TestMessagesOutOfBoundsAreRefused(t *testing.T) {
+	for name, m := range map[string]Message{
+		"CPU time that overflows a sum": {Kind: Lost, State: &Vitals{CPU: 1.7e308}},
+		"not a number":                  {Kind: Status, State: &Vitals{Used: math.NaN()}},
+		"negative offset":               {Kind: Output, Stream: 1, Offset: -1},
+		"no stream":                     {Kind: Output, Data: []byte("x")},
+		"host with a slash":             {Kind: Running, Hosts: []string{"/../../../.bashrc"}},
+		"host of dots":                  {Kind: Running, Hosts: []string{".."}},
+		"path as method":                {Kind: Running, Method: "a/b"},
+		"tree that is a path":           {Kind: Ended, Result: "../x"},
+		"negative checkpoint":           {Kind: Checkpoint, Saved: &Saved{Out: -1}},
+		"duration before zero":          {Kind: Ended, Carried: Carried{Took: -1}},
+		"inputs without end":            {Kind: Note, Entry: &Entry{Inputs: map[string]any{"x": strings.Repeat("y", maxInputs)}}},
+		"quantile beyond reason":        {Kind: Ask, State: &Vitals{Left: []float64{1e300}}},
+	} {
+		if err := m.Check(); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestLongTextsAreCutBetweenCharacters(t *testing.T) {
+	m := Message{Kind: Note, Why: strings.Repeat("ä", maxTextBytes), Entry: &Entry{Why: strings.Repeat("x", 4<<20)}}
+	if err := m.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Why) > maxTextBytes || len(m.Entry.Why) > maxTextBytes || !strings.HasSuffix(m.Why, "ä…") {
+		t.Errorf("%d and %d bytes are left, ending in %q", len(m.Why), len(m.Entry.Why), m.Why[len(m.Why)-8:])
+	}
+}
+
+// Whatever passes can be written as JSON, a hundred times over in one sum.
+func FuzzCheck(f *testing.F) {
+	frame, err := AppendFrame(nil, fullMessage())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(frame[4:])
+	f.Add([]byte(`{"kind":"lost","state":{"cpu_s":1.7e308}}`))
+	f.Add([]byte(`{"kind":"running","hosts":["/etc/passwd","..",""]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var m Message
+		if json.NewDecoder(bytes.NewReader(data)).Decode(&m) != nil || m.Check() != nil {
+			return
+		}
+		for _, h := range m.Hosts {
+			if strings.Contains(h, "/") || h == ".." {
+				t.Fatalf("host %q passed", h)
+			}
+		}
+		if v := m.State; v != nil {
+			v.CPU, v.Wall = 100*v.CPU, 100*v.Wall
+		}
+		if _, err := json.Marshal(&m); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
