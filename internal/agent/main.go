@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -50,7 +51,7 @@ func Main(dir string) int {
 		spoolSegment: 1 << 20, spoolLimit: 256 << 20,
 		firstTry: 50 * time.Millisecond, longestTry: time.Second, grace: 20 * time.Second,
 	}
-	if err := proctree.BecomeSubreaper(); err != nil {
+	if err := errors.Join(proctree.BecomeSubreaper(), proctree.CloseInheritedOnExec()); err != nil {
 		fmt.Fprintln(os.Stderr, "godwit agent:", err)
 		return 1
 	}

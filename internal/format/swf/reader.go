@@ -23,20 +23,30 @@ type Options struct {
 const (
 	maxLine    = 64 << 10 // a line is never longer; the longest real ones have some hundred bytes
 	maxReasons = 5        // faults that a lenient reader remembers
+
+	// What a small file can make us use is bounded: real headers have a hundred lines,
+	// and real traces are compressed five to ten times.
+	maxHeader    = 1 << 20    // bytes of comments that are kept
+	maxRecords   = 50_000_000 // of one trace
+	maxExpansion = 100        // bytes of text for each byte of gzip, beyond the first maxFree
+	maxFree      = 64 << 20
 )
 
 // Reader reads a trace record by record.
 type Reader struct {
-	name    string
-	opts    Options
-	lines   *bufio.Reader
-	line    int
-	header  Header
-	seen    seen
-	read    int
-	skipped int
-	reasons []error
-	err     error
+	name     string
+	opts     Options
+	lines    *bufio.Reader
+	line     int
+	comments int // bytes of the header
+	packed   *counter
+	unpacked int64 // bytes of text read from gzip
+	header   Header
+	seen     seen
+	read     int
+	skipped  int
+	reasons  []error
+	err      error
 }
 
 // NewReader reads a trace, plain or compressed with gzip, from r; name is the
@@ -83,7 +93,8 @@ func (r *Reader) Next() (Record, error) {
 // open looks at the first bytes for the marks of gzip and of UTF-8.
 func (r *Reader) open() error {
 	if magic, _ := r.lines.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(r.lines)
+		r.packed = &counter{from: r.lines}
+		z, err := gzip.NewReader(r.packed)
 		if err != nil {
 			return r.failure(err)
 		}
@@ -106,6 +117,9 @@ func (r *Reader) nextLine() ([]byte, error) {
 		return nil, r.atEnd()
 	}
 	r.line++
+	if err := r.checkSize(len(line)); err != nil {
+		return nil, err
+	}
 	if errors.Is(err, bufio.ErrBufferFull) {
 		return nil, r.skipLongLine(line)
 	}
@@ -114,10 +128,39 @@ func (r *Reader) nextLine() ([]byte, error) {
 	}
 	line = bytes.Trim(line, " \t\r\n")
 	if len(line) > 0 && line[0] == ';' {
+		if r.comments += len(line); r.comments > maxHeader {
+			return nil, &badinput.Error{File: r.name, Want: fmt.Sprintf("at most %d bytes of comments", maxHeader)}
+		}
 		r.header.add(line)
 		return nil, nil
 	}
 	return line, nil
+}
+
+// checkSize ends the reading of what no trace is.
+func (r *Reader) checkSize(n int) error {
+	if r.read >= maxRecords {
+		return &badinput.Error{File: r.name, Want: fmt.Sprintf("at most %d records", maxRecords)}
+	}
+	if r.packed == nil {
+		return nil
+	}
+	if r.unpacked += int64(n); r.unpacked > maxFree+maxExpansion*r.packed.read {
+		return &badinput.Error{File: r.name, Want: fmt.Sprintf("gzip that expands at most %d-fold, as traces do", maxExpansion)}
+	}
+	return nil
+}
+
+// counter counts what is read.
+type counter struct {
+	from io.Reader
+	read int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.read += int64(n)
+	return n, err
 }
 
 func (r *Reader) parse(line []byte, v *[numFields]int64) error {

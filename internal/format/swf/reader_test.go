@@ -294,3 +294,27 @@ func TestAMillionRecordsFitFarBelow150Megabytes(t *testing.T) {
 		t.Errorf("a record takes %d bytes", size)
 	}
 }
+
+func TestWhatAFileCanMakeUsUseIsBounded(t *testing.T) {
+	comments := strings.Repeat("; c\n", maxHeader/3+1)
+	if _, err := ReadAll(strings.NewReader(comments+line), "comments", Options{Lenient: true}); !badinput.Is(err) {
+		t.Errorf("%d bytes of comments: %v", len(comments), err)
+	}
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blank := []byte(strings.Repeat(strings.Repeat(" ", 1023)+"\n", 1<<10))
+	for range 2 * maxFree >> 20 {
+		if _, err := z.Write(blank); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadAll(&packed, "bomb", Options{Lenient: true}); !badinput.Is(err) || !strings.Contains(err.Error(), "expands") {
+		t.Errorf("gzip that expands a thousandfold: %v", err)
+	}
+}

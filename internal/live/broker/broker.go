@@ -94,6 +94,8 @@ type Broker struct {
 	eng       *engine.Engine
 	jobs      map[core.JobID]*job
 	nextJob   core.JobID
+	reserved  core.JobID // numbers below it are reserved, see reservation
+	identity  string     // of the store
 	nextSend  uint64
 	nextEvent uint64
 	snapped   uint64 // last event in the newest snapshot

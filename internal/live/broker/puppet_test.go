@@ -254,9 +254,15 @@ func (g *grid) options() broker.Options {
 // up starts a broker on the store.
 func (g *grid) up() {
 	g.t.Helper()
+	if err := g.tryUp(); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+func (g *grid) tryUp() error {
 	b, err := broker.Open(context.Background(), g.options())
 	if err != nil {
-		g.t.Fatal(err)
+		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -265,6 +271,7 @@ func (g *grid) up() {
 	defer g.mu.Unlock()
 	g.br = b
 	g.stop = func() error { cancel(); return <-done }
+	return nil
 }
 
 func (g *grid) broker() *broker.Broker {

@@ -56,7 +56,10 @@ func (b *Broker) load(ctx context.Context) error {
 	for i := range runs {
 		b.past.count(&runs[i])
 	}
-	b.nextJob, b.nextSend, b.nextEvent = max(1, l.NextJob), max(1, l.NextSend), l.NextEvent()
+	b.nextSend, b.nextEvent = max(1, l.NextSend), l.NextEvent()
+	if err := b.resumeNumbers(ctx, l.NextJob); err != nil {
+		return err
+	}
 	for i := range l.Jobs {
 		rec := l.Jobs[i]
 		j := newJob(rec)

@@ -105,6 +105,9 @@ func (t *turn) submitAll(owner User, spec *jobfile.Job, work string, inputs []st
 	if err != nil {
 		return nil, err
 	}
+	if err := t.b.reserveNumbers(len(indices)); err != nil {
+		return nil, err
+	}
 	if spec.Array.Len() > 0 {
 		parent, atOnce = t.b.nextJob, spec.Array.AtOnce
 	}

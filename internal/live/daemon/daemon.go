@@ -23,6 +23,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
 	"github.com/godwit-hpc/godwit/internal/host/account"
+	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/live/broker"
 	"github.com/godwit-hpc/godwit/internal/live/config"
 	"github.com/godwit-hpc/godwit/internal/live/joblog"
@@ -63,7 +64,7 @@ var ErrRunning = errors.New("another broker runs for this state folder")
 func Run(ctx context.Context, o Options) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := os.MkdirAll(o.State, 0o700); err != nil {
+	if err := errors.Join(proctree.CloseInheritedOnExec(), os.MkdirAll(o.State, 0o700)); err != nil {
 		return err
 	}
 	cpus, err := local.UsableCPUs()

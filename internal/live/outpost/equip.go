@@ -105,7 +105,7 @@ func (e *equipment) part(b *talk.Binary) string {
 
 // reuse takes what was brought for another version or another cluster.
 func (e *equipment) reuse(at string, b *talk.Binary) bool {
-	for _, pattern := range []string{"../*/" + sandboxName, "../../../../*/bin/*/" + sandboxName} {
+	for _, pattern := range []string{"../*/" + sandboxName, "../../../*/bin/*/" + sandboxName} {
 		files, _ := filepath.Glob(filepath.Join(e.dir, pattern)) // the pattern is a good one
 		for _, f := range files {
 			info, err := os.Stat(f)

@@ -23,6 +23,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
 	"github.com/godwit-hpc/godwit/internal/driver/staging"
+	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/live/drivers"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/sensor"
 	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
@@ -55,7 +56,7 @@ func Main() int {
 		bin = broughtTo(self)
 	}
 	home, err := os.UserHomeDir()
-	if err == nil {
+	if err = errors.Join(err, proctree.CloseInheritedOnExec()); err == nil {
 		err = Serve(ctx, standard(), Options{Home: home, Bin: bin, Log: log, Clock: clock.Real()})
 	}
 	if err != nil {
