@@ -84,7 +84,7 @@ func loadWfFormat(file string) (*flowInput, error) {
 	}
 	edges := make([]flow.Edge, len(w.Needs))
 	for i, n := range w.Needs {
-		edges[i] = flow.Edge{From: n.From, To: n.To, Bytes: float64(n.Bytes)}
+		edges[i] = flow.Edge{From: n.From, To: n.To, Bytes: float64(n.Bytes), Files: n.Files}
 	}
 	if x.dag, err = flow.NewDAG(tasks, edges); err != nil {
 		return nil, &badinput.Error{File: file, Want: "a workflow that can be planned", Err: err}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/dag"
 	"github.com/godwit-hpc/godwit/internal/format/flowfile"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/format/platform"
@@ -185,11 +186,10 @@ func (a *app) runnable(file string, burn float64) (*flowfile.Flow, error) {
 		f.Tasks = append(f.Tasks, task)
 	}
 	for _, n := range w.wf.Needs {
-		bytes := n.Bytes
 		if burn > 0 {
-			bytes = flowfile.NoFile
+			n.Bytes, n.Files = dag.NoFile, 0
 		}
-		f.Needs = append(f.Needs, flowfile.Need{From: n.From, To: n.To, Bytes: bytes})
+		f.Needs = append(f.Needs, n)
 	}
 	return f, nil
 }

@@ -1,5 +1,6 @@
-// Package dag finds tasks that wait for each other. It knows numbers, not what they
-// stand for.
+// Package dag is what the formats of workflows share: who waits for whom and for how
+// much data, and tasks that wait for each other. It knows numbers, not what they stand
+// for.
 package dag
 
 import (

@@ -3,6 +3,7 @@ package flowfile
 import (
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/format/dag"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
 
@@ -15,9 +16,6 @@ const (
 	maxTasks = 100_000
 	maxNeeds = 5_000_000
 )
-
-// NoFile, as the bytes of a Need, says that no file comes with it.
-const NoFile = -1
 
 // A Flow is a workflow. It has no cycles.
 type Flow struct {
@@ -49,7 +47,4 @@ type Output struct {
 
 // A Need makes one task wait for another, both given by their index. Each pair of
 // tasks has one.
-type Need struct {
-	From, To int
-	Bytes    int64 // of the largest file, or NoFile
-}
+type Need = dag.Need

@@ -1,7 +1,6 @@
 package flowfile
 
 import (
-	"cmp"
 	"os"
 	"path"
 	"path/filepath"
@@ -32,11 +31,7 @@ func (r *reader) needs() {
 			return
 		}
 	}
-	slices.SortFunc(r.flow.Needs, func(x, y Need) int {
-		return cmp.Or(cmp.Compare(x.To, y.To), cmp.Compare(x.From, y.From), cmp.Compare(y.Bytes, x.Bytes))
-	})
-	// The first of each pair has the largest file.
-	r.flow.Needs = slices.CompactFunc(r.flow.Needs, func(x, y Need) bool { return x.From == y.From && x.To == y.To })
+	r.flow.Needs = dag.Join(r.flow.Needs)
 }
 
 type made struct {
@@ -95,7 +90,7 @@ func (r *reader) reads(t int, makers map[string]made, names []string) {
 			return
 		}
 		if ok {
-			r.need(t, m.by, m.bytes)
+			r.need(Need{From: m.by, To: t, Bytes: m.bytes, Files: 1})
 		}
 	}
 }
@@ -127,12 +122,12 @@ func escape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-func (r *reader) need(t, from int, bytes int64) {
+func (r *reader) need(n Need) {
 	if len(r.flow.Needs) >= maxNeeds {
-		r.wrong(r.template(t), r.flow.Tasks[t].ID, "inputs", "", "fewer files between tasks; there are more than "+strconv.Itoa(maxNeeds))
+		r.wrong(r.template(n.To), r.flow.Tasks[n.To].ID, "inputs", "", "fewer files between tasks; there are more than "+strconv.Itoa(maxNeeds))
 		return
 	}
-	r.flow.Needs = append(r.flow.Needs, Need{from, t, bytes})
+	r.flow.Needs = append(r.flow.Needs, n)
 }
 
 func (r *reader) after(t int) {
@@ -150,7 +145,7 @@ func (r *reader) after(t int) {
 				r.wrong(r.template(t), r.flow.Tasks[t].ID, "after", id, "another task; none can wait for itself")
 				return
 			}
-			r.need(t, other, NoFile)
+			r.need(Need{From: other, To: t, Bytes: dag.NoFile})
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/dag"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
 
@@ -106,6 +107,23 @@ var mistakes = []struct{ text, want string }{
 	{"version: 1\ntasks: [{id: a, run: x, sweep: {i: 1-90000, j: 1-90000}}]", `task "a" sweep: at most 100000 tasks`},
 	{"version: 1\ntasks: [{id: a, run: x, estimate: soon}]", `task "a" estimate "soon"`},
 	{"version: 1\ntasks: [{id: a, run: x, procs: -1}]", `task "a" procs "-1"`},
+}
+
+func TestTheFilesThatATaskReadsOfAnotherCountTogether(t *testing.T) {
+	f, err := read(t, t.TempDir(), `
+version: 1
+tasks:
+  - {id: make, run: make, outputs: [{file: a, size: 3M}, {file: b, size: 5M}, c, {file: d, size: 1G}]}
+  - {id: read, run: read, inputs: [a, b, c, a], after: [make], outputs: e}
+  - {id: wait, run: wait, after: [make]}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Need{{From: 0, To: 1, Bytes: 8 << 20, Files: 3}, {From: 0, To: 2, Bytes: dag.NoFile}}
+	if diff := cmp.Diff(want, f.Needs); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestAMistakeIsToldInOneLineWithTheNameOfTheTask(t *testing.T) {

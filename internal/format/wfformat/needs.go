@@ -1,7 +1,6 @@
 package wfformat
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/godwit-hpc/godwit/internal/format/dag"
@@ -17,14 +16,10 @@ func (b *builder) needs() {
 			return
 		}
 	}
-	slices.SortFunc(b.w.Needs, func(x, y Need) int {
-		return cmp.Or(cmp.Compare(x.To, y.To), cmp.Compare(x.From, y.From), cmp.Compare(y.Bytes, x.Bytes))
-	})
-	// The first of each pair has the largest file.
-	b.w.Needs = slices.CompactFunc(b.w.Needs, func(x, y Need) bool { return x.From == y.From && x.To == y.To })
+	b.w.Needs = dag.Join(b.w.Needs)
 }
 
-// makers are the tasks that write each file.
+// makers are the tasks that write each file, once each.
 func (b *builder) makers() map[string][]int {
 	makers := make(map[string][]int, len(b.size))
 	for t := range b.spec.Tasks {
@@ -32,7 +27,9 @@ func (b *builder) makers() map[string][]int {
 			if _, known := b.size[f]; !known {
 				b.missing(t, "outputFiles", f)
 			}
-			makers[f] = append(makers[f], t)
+			if n := len(makers[f]); n == 0 || makers[f][n-1] != t {
+				makers[f] = append(makers[f], t)
+			}
 		}
 	}
 	return makers
@@ -46,10 +43,10 @@ func (b *builder) missing(t int, field, file string) {
 func (b *builder) named(t int) {
 	task := &b.spec.Tasks[t]
 	for _, id := range task.Parents {
-		b.need(t, "parents", id, func(other int) Need { return Need{other, t, NoFile} })
+		b.need(t, "parents", id, func(other int) Need { return Need{From: other, To: t, Bytes: dag.NoFile} })
 	}
 	for _, id := range task.Children {
-		b.need(t, "children", id, func(other int) Need { return Need{t, other, NoFile} })
+		b.need(t, "children", id, func(other int) Need { return Need{From: t, To: other, Bytes: dag.NoFile} })
 	}
 }
 
@@ -65,12 +62,12 @@ func (b *builder) need(t int, field, id string, make func(other int) Need) {
 	}
 }
 
-// read adds the tasks that make what t reads. A file that several tasks write
+// read adds the tasks that make what t reads. A file that t lists twice comes once. One that several tasks write
 // comes from those of them that t names as parents; if it names none, there is
 // no telling, and the file is taken to be everywhere.
 func (b *builder) read(t int, makers map[string][]int) {
 	task := &b.spec.Tasks[t]
-	for _, f := range task.Inputs {
+	for _, f := range slices.Compact(slices.Sorted(slices.Values(task.Inputs))) {
 		size, known := b.size[f]
 		if !known {
 			b.missing(t, "inputFiles", f)
@@ -78,11 +75,18 @@ func (b *builder) read(t int, makers map[string][]int) {
 		}
 		from := makers[f]
 		for _, m := range from {
-			if m != t && (len(from) == 1 || slices.Contains(task.Parents, b.w.Tasks[m].ID)) {
-				b.w.Needs = append(b.w.Needs, Need{m, t, size})
+			if m != t && (len(from) == 1 || b.isParent(m, t)) {
+				b.w.Needs = append(b.w.Needs, Need{From: m, To: t, Bytes: size, Files: 1})
 			}
 		}
 	}
+}
+
+// isParent tells whether the file names one task as the parent of another, at
+// either of the two.
+func (b *builder) isParent(parent, child int) bool {
+	return slices.Contains(b.spec.Tasks[child].Parents, b.w.Tasks[parent].ID) ||
+		slices.Contains(b.spec.Tasks[parent].Children, b.w.Tasks[child].ID)
 }
 
 // acyclic refuses tasks that wait for each other.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/dag"
 )
 
 // small has two tasks: b reads f, which a makes, and g, which lies ready.
@@ -28,25 +29,34 @@ func TestAWorkflowIsReadPlainAndPacked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := "&{small [{a 1.5 0 0 [] [] [f]} {b 2 77 4 [./b x] [f g] []}] [{0 1 1000}]}"
+		want := "&{small [{a 1.5 0 0 [] [] [f]} {b 2 77 4 [./b x] [f g] []}] [{0 1 1000 1}]}"
 		if text := fmt.Sprint(got); text != want {
 			t.Errorf("%s: %s, want %s", name, text, want)
 		}
 	}
 }
 
-func TestTheLargestOfSeveralFilesCountsAndAParentWithoutFilesIsWaitedFor(t *testing.T) {
+func TestSeveralFilesOfAParentCountTogetherAndAParentWithoutFilesIsWaitedFor(t *testing.T) {
 	text := strings.NewReplacer(`"outputFiles":["f"]`, `"outputFiles":["f","g"]`, `"sizeInBytes":5`, `"sizeInBytes":5e3`).Replace(small)
-	if w, err := Read("x", strings.NewReader(text)); err != nil || len(w.Needs) != 1 || w.Needs[0].Bytes != 5000 {
+	if w, err := Read("x", strings.NewReader(text)); err != nil || len(w.Needs) != 1 || w.Needs[0].Bytes != 6000 || w.Needs[0].Files != 2 {
 		t.Errorf("%v, %v", w, err)
 	}
 	text = strings.Replace(small, `"inputFiles":["f","g"]`, `"inputFiles":[]`, 1)
-	if w, err := Read("x", strings.NewReader(text)); err != nil || len(w.Needs) != 1 || w.Needs[0].Bytes != NoFile {
+	if w, err := Read("x", strings.NewReader(text)); err != nil || len(w.Needs) != 1 || w.Needs[0].Bytes != dag.NoFile {
 		t.Errorf("%v, %v", w, err)
 	}
 	text = strings.NewReplacer(`"parents":["a"]`, `"parents":[]`, `"children":["b"]`, `"children":[]`).Replace(small)
 	if w, err := Read("x", strings.NewReader(text)); err != nil || len(w.Needs) != 1 || w.Needs[0].Bytes != 1000 {
 		t.Errorf("who makes a file that is read is no parent: %v, %v", w, err)
+	}
+}
+
+func TestAFileThatIsListedTwiceCountsOnce(t *testing.T) {
+	text := strings.NewReplacer(`"outputFiles":["f"]`, `"outputFiles":["f","f"]`, `"inputFiles":["f","g"]`, `"inputFiles":["f","g","f"]`,
+		`"parents":["a"]`, `"parents":["a","a"]`).Replace(small)
+	w, err := Read("x", strings.NewReader(text))
+	if err != nil || len(w.Needs) != 1 || w.Needs[0].Bytes != 1000 || w.Needs[0].Files != 1 {
+		t.Errorf("%v, %v", w, err)
 	}
 }
 

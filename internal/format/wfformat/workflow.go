@@ -1,5 +1,7 @@
 package wfformat
 
+import "github.com/godwit-hpc/godwit/internal/format/dag"
+
 // Version is the version of the schema that is read.
 const Version = "1.5"
 
@@ -11,9 +13,6 @@ const (
 	maxTasks   = 5_000_000
 	maxCores   = 1_000_000
 )
-
-// NoFile, as the bytes of a Need, says that no file comes with it.
-const NoFile = -1
 
 // A Workflow is a graph of tasks. It has no cycles.
 type Workflow struct {
@@ -36,7 +35,4 @@ type Task struct {
 
 // A Need makes one task wait for another, both given by their index, and for
 // the files it reads of it. Each pair of tasks has one Need.
-type Need struct {
-	From, To int
-	Bytes    int64 // of the largest file, or NoFile
-}
+type Need = dag.Need

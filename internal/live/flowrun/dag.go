@@ -48,7 +48,7 @@ func DAG(f *flowfile.Flow, hosts []flow.Host) (*flow.DAG, func(kind, class int) 
 	}
 	edges := make([]flow.Edge, len(f.Needs))
 	for i, n := range f.Needs {
-		edges[i] = flow.Edge{From: n.From, To: n.To, Bytes: float64(n.Bytes)}
+		edges[i] = flow.Edge{From: n.From, To: n.To, Bytes: float64(n.Bytes), Files: n.Files}
 	}
 	d, err := flow.NewDAG(tasks, edges)
 	return d, func(kind, class int) float64 { return prior[kind*len(hosts)+class] }, err

@@ -163,7 +163,7 @@ func (r *runner) recall(ctx, inner context.Context) error {
 	parents := make([]int, len(r.state.Tasks))
 	var open []int
 	for t := range parents {
-		r.state.DAG.Parents(t, func(int, float64) { parents[t]++ })
+		r.state.DAG.Parents(t, func(flow.Edge) { parents[t]++ })
 		if parents[t] == 0 {
 			open = append(open, t)
 		}

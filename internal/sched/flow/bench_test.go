@@ -120,7 +120,7 @@ func naiveSlot(d *DAG, g *Grid, slots []Slot, free []float64, t, h int) (Slot, b
 	}
 	ready := 0.0
 	for _, p := range d.pred.of(int32(t)) {
-		ready = max(ready, slots[p.task].End+g.transfer(int32(slots[p.task].Host), int32(h), p.bytes))
+		ready = max(ready, slots[p.task].End+g.transfer(int32(slots[p.task].Host), int32(h), p))
 	}
 	core := 0
 	for c := range host.Cores {

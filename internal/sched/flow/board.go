@@ -75,7 +75,7 @@ func (b *board) arrive(t int32, a *arrival) {
 		a.parents = max(a.parents, slot.End)
 		from := b.g.Hosts[slot.Host].Site
 		for s := range a.at {
-			a.note(s, int32(slot.Host), slot.End+b.g.route(from, s).seconds(p.bytes))
+			a.note(s, int32(slot.Host), slot.End+b.g.route(from, s).seconds(p))
 		}
 	}
 	for s, h := range a.source {

@@ -66,7 +66,7 @@ func checkParents(d *DAG, g *Grid, s *Schedule) error {
 			arrives := parent.End
 			if parent.Host != child.Host && p.bytes >= 0 {
 				r := g.route(g.Hosts[parent.Host].Site, g.Hosts[child.Host].Site)
-				arrives += r.Latency + p.bytes*r.PerByte
+				arrives += float64(p.files)*r.Latency + p.bytes*r.PerByte
 			}
 			if child.Start < arrives-slack*(1+arrives) {
 				return fmt.Errorf("task %s: starts at %v, before what it needs of %s is there at %v",

@@ -8,7 +8,7 @@ import (
 
 func TestTheCheckerRefusesEveryKindOfWrongPlan(t *testing.T) {
 	d := build(t, []Task{{Name: "a", Work: 4}, {Name: "b", Work: 4}, {Name: "c", Work: 2, Memory: 6 << 30}},
-		[]Edge{{0, 1, 1e6}, {0, 2, NoData}})
+		[]Edge{{0, 1, 1e6, 1}, {0, 2, NoData, 1}})
 	g := grid(2, 2)
 	right := heft(d, g, nil)
 	if err := Check(d, g, right); err != nil {

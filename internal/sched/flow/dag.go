@@ -23,11 +23,13 @@ type Task struct {
 // width is how many cores the task occupies.
 func (t *Task) width() int { return max(1, t.Wide) }
 
-// An Edge makes To wait for From and for the file that takes longest: files
-// travel side by side, so only the largest one matters.
+// An Edge makes To wait for From and for its files. Between two tasks files
+// travel one after another, so what counts is how many bytes they have together
+// and how many they are.
 type Edge struct {
 	From, To int
-	Bytes    float64 // of the largest file, or NoData
+	Bytes    float64 // of all files together, or NoData
+	Files    int     // how many; 0 with Bytes: one
 }
 
 // A DAG is the graph of a workflow. It does not change.
@@ -47,7 +49,15 @@ type adjacency struct {
 
 type link struct {
 	task  int32
+	files int32 // at least one, unless bytes is NoData
 	bytes float64
+}
+
+func newLink(task int, e Edge) link {
+	if e.Bytes < 0 {
+		return link{int32(task), 0, NoData}
+	}
+	return link{int32(task), int32(max(1, e.Files)), e.Bytes}
 }
 
 func (a *adjacency) of(t int32) []link { return a.links[a.first[t]:a.first[t+1]] }
@@ -60,8 +70,8 @@ func (e *CycleError) Error() string {
 }
 
 // NewDAG builds the graph. It fails with a *CycleError if there is no order in
-// which the tasks could run. Several edges between the same two tasks are
-// allowed.
+// which the tasks could run. Several edges between the same two tasks count as
+// one with the files of all.
 func NewDAG(tasks []Task, edges []Edge) (*DAG, error) {
 	d := &DAG{Tasks: tasks}
 	for _, t := range tasks {
@@ -75,6 +85,7 @@ func NewDAG(tasks []Task, edges []Edge) (*DAG, error) {
 			return nil, fmt.Errorf("edge from task %d to %d of %d tasks", e.From, e.To, len(tasks))
 		}
 	}
+	edges = joined(len(tasks), edges)
 	d.succ = gather(len(tasks), edges, func(e Edge) (int, int) { return e.From, e.To })
 	d.pred = gather(len(tasks), edges, func(e Edge) (int, int) { return e.To, e.From })
 	if d.sort(); len(d.topo) < len(tasks) {
@@ -86,10 +97,10 @@ func NewDAG(tasks []Task, edges []Edge) (*DAG, error) {
 // Edges is the number of edges.
 func (d *DAG) Edges() int { return len(d.succ.links) }
 
-// Parents calls see with every parent of a task and the bytes of its largest file.
-func (d *DAG) Parents(task int, see func(parent int, bytes float64)) {
+// Parents calls see with the edge from every parent of a task.
+func (d *DAG) Parents(task int, see func(Edge)) {
 	for _, l := range d.pred.of(int32(task)) {
-		see(int(l.task), l.bytes)
+		see(Edge{int(l.task), task, l.bytes, int(l.files)})
 	}
 }
 
@@ -98,6 +109,38 @@ func (d *DAG) Children(task int, see func(child int)) {
 	for _, l := range d.succ.of(int32(task)) {
 		see(int(l.task))
 	}
+}
+
+// joined puts the edges between the same two tasks together.
+func joined(tasks int, edges []Edge) []Edge {
+	byParent := gather(tasks, edges, func(e Edge) (int, int) { return e.From, e.To })
+	last := make([]int32, tasks) // the last parent, counted from 1, that has this child
+	twice := false
+	for p := range tasks {
+		for _, l := range byParent.of(int32(p)) {
+			twice = twice || last[l.task] == int32(p+1)
+			last[l.task] = int32(p + 1)
+		}
+	}
+	if !twice {
+		return edges
+	}
+	clear(last)
+	at := make([]int, tasks) // where the edge from that parent is
+	var sum []Edge
+	for p := range tasks {
+		for _, l := range byParent.of(int32(p)) {
+			if last[l.task] != int32(p+1) {
+				last[l.task], at[l.task] = int32(p+1), len(sum)
+				sum = append(sum, Edge{p, int(l.task), l.bytes, int(l.files)})
+				continue
+			}
+			if e := &sum[at[l.task]]; l.bytes >= 0 {
+				e.Bytes, e.Files = max(0, e.Bytes)+l.bytes, e.Files+int(l.files)
+			}
+		}
+	}
+	return sum
 }
 
 // gather sorts the edges by one of their ends.
@@ -113,7 +156,7 @@ func gather(n int, edges []Edge, ends func(Edge) (at, other int)) adjacency {
 	next := append([]int32(nil), a.first...)
 	for _, e := range edges {
 		at, other := ends(e)
-		a.links[next[at]] = link{int32(other), e.Bytes}
+		a.links[next[at]] = newLink(other, e)
 		next[at]++
 	}
 	return a

@@ -11,7 +11,9 @@
 // time; a task of w seconds of work takes w / speed. It starts when its parents
 // have ended and their files have arrived: a file of b bytes from one host to
 // another takes the latency of the route plus b times its seconds per byte,
-// nothing within a host. Files without a producer are everywhere. A host that
+// nothing within a host. The files of one parent come one after another, those of
+// different parents side by side, and no transfer slows another one down. Files
+// without a producer are everywhere. A host that
 // has less memory or fewer cores than a task needs cannot run it.
 // A task of several cores has them all at once, at one site. A plan may begin in the
 // middle of a run (State), and what is known of how long kinds of tasks take on

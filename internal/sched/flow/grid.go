@@ -17,12 +17,12 @@ type Route struct {
 	PerByte float64 // seconds
 }
 
-// seconds is how long the largest file of an edge travels.
-func (r Route) seconds(bytes float64) float64 {
-	if bytes < 0 {
+// seconds is how long the files of an edge travel, one after another.
+func (r Route) seconds(l link) float64 {
+	if l.bytes < 0 {
 		return 0
 	}
-	return r.Latency + bytes*r.PerByte
+	return float64(l.files)*r.Latency + l.bytes*r.PerByte
 }
 
 // A Grid is the hosts and the routes between them. It does not change.
@@ -128,9 +128,9 @@ func (g *Grid) takes(t *Task, gr int32) float64 {
 // Takes is how long a task runs on a host.
 func (g *Grid) Takes(t *Task, host int) float64 { return g.takes(t, g.in[host]) }
 
-// Transfer is how long the data of an edge takes from one host to another.
-func (g *Grid) Transfer(from, to int, bytes float64) float64 {
-	return g.transfer(int32(from), int32(to), bytes)
+// Transfer is how long the files of an edge take from one host to another.
+func (g *Grid) Transfer(from, to int, e Edge) float64 {
+	return g.transfer(int32(from), int32(to), newLink(e.From, e))
 }
 
 // FirstCore is the number of a host's first core, counted over all hosts.
@@ -144,12 +144,12 @@ func (g *Grid) Groups() int { return len(g.groups) }
 
 func (g *Grid) route(from, to int) Route { return g.routes[from*g.sites+to] }
 
-// transfer is how long the data of an edge takes from one host to another.
-func (g *Grid) transfer(from, to int32, bytes float64) float64 {
+// transfer is how long the files of an edge take from one host to another.
+func (g *Grid) transfer(from, to int32, l link) float64 {
 	if from == to {
 		return 0
 	}
-	return g.route(int(g.site[from]), int(g.site[to])).seconds(bytes)
+	return g.route(int(g.site[from]), int(g.site[to])).seconds(l)
 }
 
 // reversed is the grid on which time runs backwards.

@@ -13,7 +13,7 @@ func upward(d *DAG, m means) []float64 {
 		t := d.topo[i]
 		behind := 0.0
 		for _, c := range d.succ.of(t) {
-			behind = max(behind, m.route.seconds(c.bytes)+rank[c.task])
+			behind = max(behind, m.route.seconds(c)+rank[c.task])
 		}
 		rank[t] = d.Tasks[t].Work*m.slowness + behind
 	}

@@ -108,7 +108,7 @@ func (f *search) holds(t int32) int32 {
 		return -1
 	}
 	for _, p := range f.d.pred.of(t) {
-		if f.slots[p.task].End+f.g.transfer(f.host[p.task], f.host[t], p.bytes) == f.ready[t] {
+		if f.slots[p.task].End+f.g.transfer(f.host[p.task], f.host[t], p) == f.ready[t] {
 			return p.task
 		}
 	}
@@ -260,7 +260,7 @@ func (f *search) endOn(t, h int32) float64 {
 		start = min(start, free)
 	}
 	for _, p := range f.d.pred.of(t) {
-		start = max(start, f.slots[p.task].End+f.g.transfer(f.host[p.task], h, p.bytes))
+		start = max(start, f.slots[p.task].End+f.g.transfer(f.host[p.task], h, p))
 	}
 	end := start + f.g.takes(&f.d.Tasks[t], f.g.in[h])
 	if f.behind != nil {

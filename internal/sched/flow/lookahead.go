@@ -55,7 +55,7 @@ func (o *optimistic) behind(g *Grid, p link, from, site []float64) {
 	for s := range site {
 		moved := math.Inf(1)
 		for to := range site {
-			moved = min(moved, site[to]+g.route(s, to).seconds(p.bytes))
+			moved = min(moved, site[to]+g.route(s, to).seconds(p))
 		}
 		for gr := range row {
 			if g.groups[gr].kind.site == s {

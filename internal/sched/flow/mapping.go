@@ -98,7 +98,7 @@ func (m *mapping) core(t int32) int32 { return m.g.core[m.host[t]] + int32(m.slo
 func (m *mapping) arrival(t int32) float64 {
 	h, last := m.host[t], 0.0
 	for _, p := range m.d.pred.of(t) {
-		last = max(last, m.slots[p.task].End+m.g.transfer(m.host[p.task], h, p.bytes))
+		last = max(last, m.slots[p.task].End+m.g.transfer(m.host[p.task], h, p))
 	}
 	return last
 }
@@ -198,7 +198,7 @@ func (m *mapping) tell(t int32, old, now Slot, limit float64) bool {
 			continue
 		}
 		h := m.host[c.task]
-		is := now.End + m.g.transfer(int32(now.Host), h, c.bytes)
+		is := now.End + m.g.transfer(int32(now.Host), h, c)
 		if ready := m.ready[c.task]; is > ready {
 			x := &m.was[c.task]
 			if (is+(x.End-x.Start))*(1-slack)+m.rest(c.task) > limit {
@@ -206,7 +206,7 @@ func (m *mapping) tell(t int32, old, now Slot, limit float64) bool {
 			}
 			m.arrives(c.task, is)
 			r.touch(c.task, later)
-		} else if is < ready && old.End+m.g.transfer(int32(old.Host), h, c.bytes) >= ready {
+		} else if is < ready && old.End+m.g.transfer(int32(old.Host), h, c) >= ready {
 			r.touch(c.task, unknown)
 		}
 	}

@@ -120,7 +120,7 @@ func TestATaskThatNobodyCanRunIsNamed(t *testing.T) {
 }
 
 func TestACycleIsNamed(t *testing.T) {
-	_, err := NewDAG(make([]Task, 5), []Edge{{0, 1, 0}, {1, 2, 0}, {2, 3, 0}, {3, 1, 0}, {3, 4, 0}})
+	_, err := NewDAG(make([]Task, 5), []Edge{{0, 1, 0, 1}, {1, 2, 0, 1}, {2, 3, 0, 1}, {3, 1, 0, 1}, {3, 4, 0, 1}})
 	var cycle *CycleError
 	if !errors.As(err, &cycle) || len(cycle.Tasks) != 3 {
 		t.Errorf("%v", err)
@@ -131,7 +131,7 @@ func TestWeightsChangeWhatTheMatrixPrefers(t *testing.T) {
 	// A slow host has the data, a fast one would have to wait for it.
 	hosts := []Host{{Name: "slow", Site: 0, Cores: 1, Speed: 1}, {Name: "fast", Site: 1, Cores: 1, Speed: 4, Memory: 1}}
 	g := NewGrid(hosts, 2, func(int, int) Route { return Route{Latency: 1, PerByte: 1e-8} })
-	d := build(t, []Task{{Name: "a", Work: 1, Memory: 2}, {Name: "b", Work: 8}}, []Edge{{0, 1, 3e8}})
+	d := build(t, []Task{{Name: "a", Work: 1, Memory: 2}, {Name: "b", Work: 8}}, []Edge{{0, 1, 3e8, 1}})
 	for _, c := range []struct {
 		w    Weights
 		want int

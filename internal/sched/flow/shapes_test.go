@@ -28,7 +28,7 @@ func works(r *rand.Rand, n int) []Task {
 func chain(t testing.TB, n int) *DAG {
 	var edges []Edge
 	for i := 1; i < n; i++ {
-		edges = append(edges, Edge{i - 1, i, 5e7})
+		edges = append(edges, Edge{i - 1, i, 5e7, 1})
 	}
 	return build(t, works(rand.New(rand.NewPCG(1, 1)), n), edges)
 }
@@ -40,7 +40,7 @@ func forkJoin(t testing.TB, stages, width int) *DAG {
 	for s := range stages {
 		join := s * (width + 1)
 		for i := 1; i <= width; i++ {
-			edges = append(edges, Edge{join, join + i, 1e6}, Edge{join + i, join + width + 1, 2e6})
+			edges = append(edges, Edge{join, join + i, 1e6, 1}, Edge{join + i, join + width + 1, 2e6, 1})
 		}
 	}
 	return build(t, tasks, edges)
@@ -56,14 +56,14 @@ func montage(t testing.TB, images int) *DAG {
 	for i := range images {
 		for k := range 3 {
 			other := (i + 1 + k*7) % images
-			edges = append(edges, Edge{i, diff + 3*i + k, 4e6}, Edge{diff + 3*i + k, fit, 3e2})
+			edges = append(edges, Edge{i, diff + 3*i + k, 4e6, 1}, Edge{diff + 3*i + k, fit, 3e2, 1})
 			if other != i {
-				edges = append(edges, Edge{other, diff + 3*i + k, 4e6})
+				edges = append(edges, Edge{other, diff + 3*i + k, 4e6, 1})
 			}
 		}
-		edges = append(edges, Edge{fit, back + i, 1e4}, Edge{i, back + i, 4e6}, Edge{back + i, add, 4e6})
+		edges = append(edges, Edge{fit, back + i, 1e4, 1}, Edge{i, back + i, 4e6, 1}, Edge{back + i, add, 4e6, 1})
 	}
-	edges = append(edges, Edge{add, add + 1, 1e8})
+	edges = append(edges, Edge{add, add + 1, 1e8, 1})
 	return build(t, tasks, edges)
 }
 
@@ -84,7 +84,7 @@ func tangle(t testing.TB, seed uint64, n int) *DAG {
 		}
 		for range r.IntN(4) {
 			if i > 0 {
-				edges = append(edges, Edge{r.IntN(i), i, float64(r.IntN(3)-1) * 1e8 * r.Float64()})
+				edges = append(edges, Edge{r.IntN(i), i, float64(r.IntN(3)-1) * 1e8 * r.Float64(), 1})
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func grid(clusters, each int) *Grid {
 
 func shapes(t testing.TB) map[string]*DAG {
 	all := map[string]*DAG{
-		"one task": build(t, []Task{{Name: "a", Work: 3}}, nil), "no time": build(t, make([]Task, 5), []Edge{{0, 1, 0}}),
+		"one task": build(t, []Task{{Name: "a", Work: 3}}, nil), "no time": build(t, make([]Task, 5), []Edge{{0, 1, 0, 1}}),
 		"free tasks": build(t, works(rand.New(rand.NewPCG(9, 9)), 70), nil),
 		"chain":      chain(t, 30), "fork-join": forkJoin(t, 4, 20), "montage": montage(t, 12),
 	}

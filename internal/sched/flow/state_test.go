@@ -98,7 +98,7 @@ func TestATaskOfSeveralCoresGetsThemAtOnceAndAtOneSite(t *testing.T) {
 func edgesOf(d *DAG) []Edge {
 	var edges []Edge
 	for t := range d.Tasks {
-		d.Parents(t, func(p int, bytes float64) { edges = append(edges, Edge{p, t, bytes}) })
+		d.Parents(t, func(e Edge) { edges = append(edges, e) })
 	}
 	return edges
 }

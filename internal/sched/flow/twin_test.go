@@ -18,7 +18,7 @@ func plainEarliest(d *DAG, g *Grid, slots []Slot, placed []bool, t int32) Slot {
 		}
 		ready := 0.0
 		for _, p := range d.pred.of(t) {
-			ready = max(ready, slots[p.task].End+g.transfer(int32(slots[p.task].Host), int32(h), p.bytes))
+			ready = max(ready, slots[p.task].End+g.transfer(int32(slots[p.task].Host), int32(h), p))
 		}
 		takes := d.Tasks[t].Work / host.Speed
 		for c := range host.Cores {

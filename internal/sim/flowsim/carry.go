@@ -2,12 +2,17 @@ package flowsim
 
 import (
 	"slices"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
 	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
 	"github.com/godwit-hpc/godwit/internal/sched/forecast"
 	"github.com/godwit-hpc/godwit/internal/sim/netflow"
 )
+
+// maxVolume is the most bytes of one transfer that are counted: an exbibyte.
+const maxVolume = 1 << 60
 
 // send gives a task its cores and sends for its files.
 func (s *simulator) send(o conduct.Order) {
@@ -18,9 +23,9 @@ func (s *simulator) send(o conduct.Order) {
 		s.cores[c] = append(s.cores[c], int32(o.Task))
 	}
 	to := s.cfg.Grid.Places[o.Host]
-	s.cfg.DAG.Parents(o.Task, func(p int, bytes float64) {
-		from := s.res.Tasks[p].Host
-		if bytes < 0 || from == o.Host || from < 0 {
+	s.cfg.DAG.Parents(o.Task, func(e flow.Edge) {
+		from := s.res.Tasks[e.From].Host
+		if e.Bytes < 0 || from == o.Host || from < 0 {
 			return
 		}
 		r, ok := s.cfg.Grid.Platform.Route(s.cfg.Grid.Places[from], to)
@@ -28,11 +33,12 @@ func (s *simulator) send(o conduct.Order) {
 			return
 		}
 		s.nextID++
-		s.net.Start(s.now, s.nextID, r.Links, int64(bytes), r.Latency())
+		// The files of one parent come one after another, each with the latency of the way.
+		s.net.Start(s.now, s.nextID, r.Links, int64(min(e.Bytes, maxVolume)), time.Duration(e.Files)*r.Latency())
 		s.flows[s.nextID] = o.Task
 		x.flows = append(x.flows, s.nextID)
 		x.missing++
-		s.res.Moved += bytes
+		s.res.Moved += e.Bytes
 	})
 	s.begin(o.Task)
 }

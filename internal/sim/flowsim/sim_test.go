@@ -70,7 +70,8 @@ func holds(d *flow.DAG, r *Result) error {
 			return fmt.Errorf("task %d never ended", t)
 		}
 		var err error
-		d.Parents(t, func(p int, _ float64) {
+		d.Parents(t, func(e flow.Edge) {
+			p := e.From
 			if x.Start < r.Tasks[p].End-1e-6 {
 				err = fmt.Errorf("task %d began at %v, its parent %d ended at %v", t, x.Start, p, r.Tasks[p].End)
 			}
@@ -86,6 +87,23 @@ func holds(d *flow.DAG, r *Result) error {
 		}
 	}
 	return nil
+}
+
+func TestASimulationWithoutOtherTrafficTakesAsLongAsPlannedAlsoWithSeveralFiles(t *testing.T) {
+	g := newGrid(t, twoClusters)
+	tasks := []flow.Task{{Name: "make", Work: 2, Only: []bool{true, false}}, {Name: "read", Work: 1, Only: []bool{false, true}}}
+	d := dag(t, tasks, []flow.Edge{{From: 0, To: 1, Bytes: 6e7, Files: 5}})
+	r, err := Run(Config{Grid: g, DAG: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 60 MB over 100 Mbit/s, and five times 10.2 ms.
+	if want := 1 + 4.8 + 5*0.0102; math.Abs(r.Tasks[1].Start-want) > 1e-3 || math.Abs(r.Notes[0].End-want-1) > 1e-6 {
+		t.Errorf("read starts at %v, planned end %v; want %v and 1 s later", r.Tasks[1].Start, r.Notes[0].End, want)
+	}
+	if r.Moved != 6e7 {
+		t.Errorf("%v bytes moved", r.Moved)
+	}
 }
 
 func TestWhateverHappensEveryTaskEndsOnceAfterItsParents(t *testing.T) {

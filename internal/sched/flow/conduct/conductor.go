@@ -98,7 +98,7 @@ func New(cfg Config) (*Conductor, error) {
 		c.siteCores[cfg.Hosts[h].Site] += cfg.Hosts[h].Cores
 	}
 	for t := range c.task {
-		c.d.Parents(t, func(int, float64) { c.task[t].parents++ })
+		c.d.Parents(t, func(flow.Edge) { c.task[t].parents++ })
 	}
 	c.model = newModel(cfg.DAG, cfg.Hosts, cfg.Prior)
 	c.regrid()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
 // Departures from the plan that are worth a new one.
@@ -257,8 +259,8 @@ func (c *Conductor) expected(now float64, t int) float64 {
 // moving is how long the files of a task travel to a host.
 func (c *Conductor) moving(t, h int) float64 {
 	longest := 0.0
-	c.d.Parents(t, func(p int, bytes float64) {
-		longest = max(longest, c.grid.Transfer(c.task[p].host, h, bytes))
+	c.d.Parents(t, func(e flow.Edge) {
+		longest = max(longest, c.grid.Transfer(c.task[e.From].host, h, e))
 	})
 	return longest
 }
