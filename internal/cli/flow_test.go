@@ -183,7 +183,7 @@ func TestTransferTimesFollowTheRoutesOfThePlatform(t *testing.T) {
 }
 
 func TestAPlanCanBeMadeOnASimGridPlatform(t *testing.T) {
-	_, g, err := loadGrid("../platform/testdata/simgrid/campus.xml")
+	_, g, err := loadGrid("../format/platform/testdata/simgrid/campus.xml")
 	if err != nil {
 		t.Fatal(err)
 	}

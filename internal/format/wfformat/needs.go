@@ -62,9 +62,9 @@ func (b *builder) need(t int, field, id string, make func(other int) Need) {
 	}
 }
 
-// read adds the tasks that make what t reads. A file that t lists twice comes once. One that several tasks write
-// comes from those of them that t names as parents; if it names none, there is
-// no telling, and the file is taken to be everywhere.
+// read adds the tasks that make what t reads. A file that t lists twice comes once.
+// One that several tasks write comes from those of them that are named as parents
+// of t; if none is, there is no telling, and the file is taken to be everywhere.
 func (b *builder) read(t int, makers map[string][]int) {
 	task := &b.spec.Tasks[t]
 	for _, f := range slices.Compact(slices.Sorted(slices.Values(task.Inputs))) {
