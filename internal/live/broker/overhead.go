@@ -15,10 +15,6 @@ const overheadSpread = 0.4
 // leastOverhead is what a move costs at least: to stop, to be placed, to start.
 const leastOverhead = 0.5
 
-// guessedOverhead is what a save and a restore cost together where nobody has
-// done either yet.
-const guessedOverhead = 3
-
 // overhead is the seconds a move to a cluster is expected to cost: as the agent
 // measured, or as earlier moves did.
 //
@@ -61,10 +57,8 @@ func (b *Broker) overhead(rows []history.Transfer, j *job, v *wire.Vitals, to *c
 // pastCost is what a save or a restore costs, as earlier ones did.
 func pastCost(rows []history.Transfer, like history.Transfer, bytes int64) predict.Dist {
 	q, _, _ := history.Cost(rows, like, bytes)
-	if d, ok := predict.FromQuantiles(q); ok {
-		return d
-	}
-	return predict.LogNormal(guessedOverhead/2, 2*overheadSpread)
+	d, _ := predict.FromQuantiles(q) // of any number of rows
+	return d
 }
 
 // restoring is what an agent counts for it of what it says that saving, moving and

@@ -59,6 +59,19 @@ func TestAMoveCostsWhatTheWayOfItsCheckpointTakes(t *testing.T) {
 	}
 }
 
+func TestATinyCheckpointOfAnotherProgramDoesNotMakeMovesExpensive(t *testing.T) {
+	b, _ := underTheSky(t, Weather{})
+	tiny := []history.Transfer{{What: history.Save, Job: 1, Program: "counter.py", Method: "signal", From: "near", Bytes: 786, Sent: 786, Seconds: 0.17}}
+	j := &job{rec: store.Job{ID: 7, Cluster: "near"}, spec: &jobfile.Job{Argv: []string{"burn"}}}
+	v := &wire.Vitals{Method: "sandbox", Memory: 120_000_000}
+	for _, rows := range [][]history.Transfer{nil, tiny} {
+		cost := b.overhead(rows, j, v, b.clusterNamed("leeds"))
+		if cost.Median() < 1 || cost.Median() > 6 || cost.Quantile(0.95) > 30 {
+			t.Errorf("after %d saves a move costs %.1f s, 95 %% of them at most %.1f s", len(rows), cost.Median(), cost.Quantile(0.95))
+		}
+	}
+}
+
 func TestHowLargeACheckpointIs(t *testing.T) {
 	save := func(job core.JobID, program string, bytes, sent int64) history.Transfer {
 		return history.Transfer{What: history.Save, Job: job, Method: "sandbox", Program: program, Bytes: bytes, Sent: sent, Seconds: 1}

@@ -8,86 +8,46 @@ import (
 )
 
 // Cost estimates how long it takes to move, save or restore so many bytes:
-// quantiles of the seconds at Levels, from transfers of the same kind. Seconds
-// are taken to be a fixed part plus so much for each byte that has to be sent.
-// Nil if there has been none.
+// quantiles of the seconds at Levels. Seconds are taken to be a fixed part plus so
+// much for each byte that has to be sent. Both parts begin at what is usual for the
+// kind of transfer and follow the transfers that were made by the same method, those
+// of the same program and clusters most. A small transfer therefore tells of the fixed
+// part and next to nothing of the rate. n is how many transfers it rests on.
 func Cost(rows []Transfer, like Transfer, bytes int64) (quantiles []float64, why string, n int) {
-	for _, match := range costBackOff {
-		var x, y []float64
-		for i := range rows {
-			if r := &rows[i]; r.What == like.What && r.Seconds > 0 && match.shares(r, &like) {
-				x, y = append(x, float64(max(0, r.Sent))), append(y, r.Seconds)
-			}
+	var seen []costSample
+	closest := len(costClasses)
+	for i := range rows {
+		r := &rows[i]
+		if r.What != like.What || r.Method != like.Method || !(r.Seconds > 0) || math.IsInf(r.Seconds, 0) {
+			continue
 		}
-		if len(x) > 0 {
-			fixed, each, s := fixedAndEach(x, y)
-			mean := math.Log(fixed + each*float64(max(0, bytes)))
-			widen := 1 + 1/float64(len(x)) + farOutside(column(x), []float64{math.Log1p(float64(max(0, bytes)))})/4
-			return logNormal(mean, s, widen), fmt.Sprintf("%s with %s", times(len(x)), match.name), len(x)
-		}
+		class := slices.IndexFunc(costClasses[:], func(c costClass) bool { return c.shares(r, &like) })
+		closest = min(closest, class)
+		seen = append(seen, costSample{bytes: float64(max(0, r.Sent)), seconds: r.Seconds, weight: costClasses[class].weight})
 	}
-	return nil, "this has not been done before", 0
+	fit := fitCost(usualCost(like.What), seen)
+	mean, doubt := fit.at(float64(max(0, bytes)))
+	widen := 1 + doubt/(fit.spread.sd*fit.spread.sd)
+	if len(seen) == 0 {
+		return logNormal(mean, fit.spread, widen), "not measured yet: as usual", 0
+	}
+	return logNormal(mean, fit.spread, widen), fmt.Sprintf("%s with %s", times(len(seen)), costClasses[closest].name), len(seen)
 }
 
-// costBackOff is what transfers must have in common with the one asked about,
-// the closest first.
-var costBackOff = [...]struct {
+// costClass is what transfers of the same kind and method have in common beside that,
+// and how much such a transfer counts.
+type costClass struct {
 	name   string
+	weight float64
 	shares func(a, b *Transfer) bool
-}{
-	{"the same program, method and clusters", func(a, b *Transfer) bool {
+}
+
+var costClasses = [...]costClass{
+	{"the same program, method and clusters", 1, func(a, b *Transfer) bool {
 		return a.Program == b.Program && a.Method == b.Method && a.From == b.From && a.To == b.To
 	}},
-	{"the same method and clusters", func(a, b *Transfer) bool { return a.Method == b.Method && a.From == b.From && a.To == b.To }},
-	{"the same method", func(a, b *Transfer) bool { return a.Method == b.Method }},
-	{"other methods", func(a, b *Transfer) bool { return true }},
-}
-
-func column(x []float64) [][]float64 {
-	rows := make([][]float64, len(x))
-	for i := range x {
-		rows[i] = []float64{math.Log1p(x[i])}
-	}
-	return rows
-}
-
-// costSpread is what is believed of how much such times vary before they have
-// been seen.
-var costSpread = spread{df: 3, sd: 0.4}
-
-// slowest is the seconds a byte is taken to need when nothing has told: 10 MB/s.
-const slowest = 1e-7
-
-// fixedAndEach fits y = fixed + each · x with neither negative, by least squares
-// of relative errors: a transfer of a second matters as much as one of an hour.
-func fixedAndEach(x, y []float64) (fixed, each float64, s spread) {
-	var w, wx, wxx, wy, wxy float64
-	for i := range x {
-		v := 1 / (y[i] * y[i])
-		w, wx, wxx, wy, wxy = w+v, wx+v*x[i], wxx+v*x[i]*x[i], wy+v*y[i], wxy+v*x[i]*y[i]
-	}
-	det := w*wxx - wx*wx
-	spreadOut := det > 1e-9*w*wxx // else all had about the same size
-	switch {
-	case spreadOut:
-		fixed, each = (wy*wxx-wx*wxy)/det, (w*wxy-wx*wy)/det
-		if fixed < 0 {
-			fixed, each = 0, wxy/wxx
-		} else if each < 0 {
-			fixed, each = wy/w, 0
-		}
-	case wx > 0: // one size: all of it is taken to depend on it
-		each = wxy / wxx
-	default:
-		fixed, each = wy/w, slowest
-	}
-	fixed = max(fixed, 1e-6)
-	squares := 0.0
-	for i := range x {
-		e := math.Log(y[i] / (fixed + each*x[i]))
-		squares += e * e
-	}
-	return fixed, each, costSpread.with(squares, float64(max(0, len(x)-2)))
+	{"the same method and clusters", 0.3, func(a, b *Transfer) bool { return a.From == b.From && a.To == b.To }},
+	{"the same method", 0.1, func(a, b *Transfer) bool { return true }},
 }
 
 // Rate is the median of the bytes a second that were really sent from one
