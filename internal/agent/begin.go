@@ -250,12 +250,14 @@ func (p *preparation) pick() (choice, error) {
 
 // expected is how long the program will probably run here; 0 if nobody knows.
 func expected(a *wire.Attempt) time.Duration {
-	need := 0.0
-	if n := len(a.Need); n > 0 {
-		need = a.Need[n/2]
+	speed := max(a.Speed, 0.01)
+	seconds := 0.0
+	if n := len(a.Alone.Seconds); n > 0 {
+		seconds = a.Alone.Seconds[n/2] * (a.Alone.Waiting + (1-a.Alone.Waiting)/speed)
+	} else if n := len(a.Need); n > 0 {
+		seconds = a.Need[n/2] / (speed * float64(max(a.Procs, 1)))
 	}
-	speed := max(a.Speed, 0.01) * float64(max(a.Procs, 1))
-	return time.Duration(need / speed * float64(time.Second))
+	return time.Duration(seconds * float64(time.Second))
 }
 
 // build is the program as the job describes it.

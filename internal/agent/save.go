@@ -234,6 +234,7 @@ type saver struct {
 	depot   warehouse
 	method  string
 	used    func() (seconds float64, bytes int64) // of the whole job, on the reference host
+	spent   func() (busy, idle float64)           // of the whole job, see wire.Vitals
 	epoch   core.Epoch
 
 	size  int64  // of the next image, about
@@ -249,6 +250,13 @@ func (l *life) newSaver(s *started) *saver {
 	v.used = func() (float64, int64) {
 		u := l.around.usage(mark)
 		return from.total(u.CPU), from.bytes(u)
+	}
+	watch := l.watch
+	v.spent = func() (busy, idle float64) {
+		if s := watch.spent.Load(); s != nil {
+			return s.busy, s.idle
+		}
+		return from.busy, from.idle
 	}
 	return v
 }
@@ -346,6 +354,7 @@ func (s *saver) freeze(saved *wire.Saved, copied string, stop bool) (*depot.Shot
 	}
 	saved.Out, saved.Err = s.spool.ends()
 	saved.Used, saved.IO = s.used()
+	saved.Busy, saved.Idle = s.spent()
 	return depot.Snapshot(s.work, copied, s.shot)
 }
 

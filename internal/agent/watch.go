@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
@@ -18,11 +19,23 @@ const (
 )
 
 func sampleEvery(a *wire.Attempt) time.Duration {
-	if a.Every.Sample <= 0 {
-		return usualSample
+	every := usualSample
+	if a.Every.Sample > 0 {
+		every = min(max(a.Every.Sample, shortestSample), longestSample)
 	}
-	return min(max(a.Every.Sample, shortestSample), longestSample)
+	if len(a.Alone.Seconds) > 0 && a.Deadline > 0 {
+		every = min(every, max(expected(a)/samplesOfRun, briefSample))
+	}
+	return every
 }
+
+// A short program with a deadline is looked at more often than usual, so that a
+// deadline in danger is seen while there is time: so many times, but no more often than
+// this.
+const (
+	samplesOfRun = 20
+	briefSample  = 250 * time.Millisecond
+)
 
 // usualConfidence is the chance of meeting the deadline that is wanted where the
 // user names none.
@@ -43,16 +56,22 @@ type watching struct {
 	lastAt   time.Duration // when that was, on life's clock
 	method   string
 	chance   float64 // of meeting the deadline here; -1 if not known
+	spent    atomic.Pointer[wallTimes]
 	noted    time.Duration
 	warned   bool // that the deadline is in danger and the job is not to be moved
 }
+
+// wallTimes is how the job spent its wall time so far, see wire.Vitals.
+type wallTimes struct{ busy, idle float64 }
 
 // reckoning is where counting begins: what the processes of the attempt had used
 // before the program began, and what the job had used before the attempt.
 type reckoning struct {
 	start proctree.Usage
 	used  float64 // seconds on the reference host
-	moved int64   // bytes read and written before the attempt
+	busy  float64 // wall seconds of them, see wire.Vitals
+	idle  float64
+	moved int64 // bytes read and written before the attempt
 	speed float64
 }
 
@@ -73,7 +92,7 @@ func (l *life) newReckoning(saved *wire.Saved) reckoning {
 		r.speed = 1
 	}
 	if saved != nil {
-		r.used, r.moved = saved.Used, saved.IO
+		r.used, r.moved, r.busy, r.idle = saved.Used, saved.IO, saved.Busy, saved.Idle
 	}
 	return r
 }
@@ -88,9 +107,18 @@ func (l *life) newWatching(s *started) *watching {
 		w.pulse.mean.Add(s.saved.Slow, w.from.used)
 	}
 	cfg := predict.Config{Used: used, Speed: w.from.speed, Procs: max(a.Procs, 1),
-		BytesUsed: float64(w.from.moved), Duty: a.Duty}
+		BytesUsed: float64(w.from.moved), Duty: a.Duty, BusyUsed: w.from.busy, IdleUsed: w.from.idle,
+		Steady: predict.Steadiness{Changes: a.Alone.Changes, Seconds: a.Alone.Over}}
 	if d, ok := predict.FromQuantiles(a.Need); ok {
 		cfg.Need = d
+	}
+	if d, ok := predict.FromQuantiles(a.Alone.Seconds); ok && proctree.SeesDelays() {
+		cfg.Alone, cfg.Waiting = d, a.Alone.Waiting
+	}
+	if s.choice.method == methodSandbox && a.Alone.Sandbox > 1 {
+		cfg.Need = cfg.Need.Scale(a.Alone.Sandbox)
+		longer := cfg.Waiting + (1-cfg.Waiting)*a.Alone.Sandbox
+		cfg.Alone, cfg.Waiting = cfg.Alone.Scale(longer), cfg.Waiting/longer
 	}
 	switch a.Rule {
 	case "fixed-n":
@@ -132,9 +160,11 @@ func (l *life) sense() {
 	done, of := w.progress.steps()
 	w.forecast.Add(predict.Sample{
 		At: w.lastAt - w.began, Slow: w.pulse.slow(), CPU: max(w.last.CPU-w.from.start.CPU, 0),
+		Ran: max(w.last.Ran-w.from.start.Ran, 0), Delayed: max(w.last.Delayed-w.from.start.Delayed, 0),
 		Read: max(w.last.Read-w.from.start.Read, 0), Written: max(w.last.Written-w.from.start.Written, 0),
 		Step: done, Steps: of,
 	})
+	w.noteSpent()
 	l.feelPulse()
 	w.chance = -1
 	if left, ok := l.timeLeft(); ok {
@@ -142,6 +172,12 @@ func (l *life) sense() {
 			w.chance = d.P(left.Seconds())
 		}
 	}
+}
+
+// noteSpent keeps how the job spent its time for whoever saves it.
+func (w *watching) noteSpent() {
+	busy, idle := w.forecast.Alone()
+	w.spent.Store(&wallTimes{busy, idle})
 }
 
 // timeLeft is the time to the deadline; false if there is none.
@@ -225,11 +261,15 @@ func (l *life) vitals() wire.Vitals {
 		SandboxCost: l.sandboxCost(), Slowness: w.pulse.mean.Mean(),
 	}
 	v.Share, v.Mean = w.forecast.Share()
+	if s := w.spent.Load(); s != nil && proctree.SeesDelays() {
+		v.Busy, v.Idle, v.Changes = s.busy, s.idle, w.forecast.Changes()
+	}
+	v.Ran = max(w.lastAt-w.began, 0).Seconds()
 	if d, ok := w.forecast.Remaining(); ok {
 		v.Left = l.leftNow(d)
 	}
 	if d, ok := w.forecast.Work(); ok {
-		v.Work, v.Done = d.Quantiles(), w.forecast.Done(d.Quantile(0.5))
+		v.Work, v.Done, v.Waiting = d.Quantiles(), w.forecast.Done(d.Quantile(0.5)), w.forecast.Waiting()
 	}
 	if done, of := w.progress.steps(); of > 0 {
 		v.Done = done / of

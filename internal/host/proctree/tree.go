@@ -28,6 +28,8 @@ type Tree struct {
 	dead     time.Duration
 	deadIO   ioCount
 	usage    Usage // as last told
+	threads  map[int]schedTimes
+	sched    schedTimes // of all threads that were asked
 	looks    int
 	loadavg  int       // open file, or -1
 	lastPid  string    // the youngest process of the machine at the last look
@@ -55,6 +57,7 @@ type member struct {
 	parent  *member // in the tree, when last seen
 	statFD  int     // open files, or -1
 	ioFD    int
+	schedFD int
 	stopped bool // by Stop
 	adopted bool // it was another's child before it was ours
 }
@@ -300,7 +303,7 @@ func (t *Tree) tell() {
 }
 
 func (t *Tree) closeFiles(m *member) {
-	for _, fd := range []*int{&m.statFD, &m.ioFD} {
+	for _, fd := range []*int{&m.statFD, &m.ioFD, &m.schedFD} {
 		if *fd >= 0 {
 			closeFD(*fd)
 			*fd = -1

@@ -14,6 +14,8 @@ import (
 // and what they hold now.
 type Usage struct {
 	CPU         time.Duration // user and system time of all, the dead included
+	Ran         time.Duration // CPU time of the threads that could be asked how long they were delayed,
+	Delayed     time.Duration // and how long these were ready to run but had no processor
 	Memory      int64         // resident now; what processes share counts for each
 	Read        int64         // bytes read by system calls, from files, pipes and sockets
 	Written     int64
@@ -59,6 +61,8 @@ func (t *Tree) Usage() Usage {
 			u.CPU = cpu - t.before
 		}
 	}
+	t.addDelays()
+	u.Ran, u.Delayed = t.sched.ran, t.sched.delayed
 	if t.looks%lookSwitch == 1 {
 		u.Switches = t.switches()
 	}
@@ -263,7 +267,7 @@ func (t *Tree) add(s stat, parent *member) {
 	if m := t.byPid[s.pid]; m != nil && m.start == s.start {
 		return
 	}
-	m := &member{stat: s, parent: parent, statFD: -1, ioFD: -1, adopted: parent != nil}
+	m := &member{stat: s, parent: parent, statFD: -1, ioFD: -1, schedFD: -1, adopted: parent != nil}
 	if !t.update(m) {
 		t.closeFiles(m)
 		return

@@ -254,3 +254,45 @@ func TestTheProcessorOfABusyProcessIsTold(t *testing.T) {
 	}
 	<-p.Done()
 }
+
+func TestTimeWaitedForAProcessorIsRead(t *testing.T) {
+	s, ok := parseSchedstat([]byte("199276 195706 2\n"))
+	if !ok || s != (schedTimes{199276, 195706}) {
+		t.Errorf("read %+v, %v", s, ok)
+	}
+	for _, bad := range []string{"", "1", "x 2 3", "-1 2 3"} {
+		if s, ok := parseSchedstat([]byte(bad)); ok {
+			t.Errorf("%q is read as %+v", bad, s)
+		}
+	}
+	tree := &Tree{threads: map[int]schedTimes{7: {ran: 100, delayed: 50}}}
+	now := map[int]schedTimes{}
+	tree.countThread(7, []byte("130 90 3"), now)
+	tree.countThread(8, []byte("20 5 1"), now)
+	if tree.sched != (schedTimes{50, 45}) || len(now) != 2 {
+		t.Errorf("counted %+v of %v", tree.sched, now)
+	}
+	tree.threads = now
+	tree.countThread(7, []byte("10 1 1"), map[int]schedTimes{}) // the number is another's now
+	if tree.sched != (schedTimes{60, 46}) {
+		t.Errorf("counted %+v", tree.sched)
+	}
+}
+
+func TestABusyTreeIsSeenToRun(t *testing.T) {
+	tree := newTree(t)
+	file := filepath.Join(t.TempDir(), "used")
+	p := mustStart(t, tree, role("parent", "1", "150", file))
+	ran := time.Duration(0)
+	for alive := true; alive; {
+		select {
+		case <-p.Done():
+			alive = false
+		case <-time.After(3 * time.Millisecond):
+		}
+		ran = max(ran, tree.Usage().Ran)
+	}
+	if last := tree.Usage(); ran < 100*time.Millisecond || ran > last.CPU+unreported {
+		t.Errorf("seen to run for %v of %v", ran, last.CPU)
+	}
+}

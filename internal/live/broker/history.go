@@ -17,11 +17,17 @@ import (
 
 // know adds to an attempt what past runs tell of its program.
 func (b *Broker) know(ctx context.Context, a *wire.Attempt) {
-	need, _ := b.need(ctx, &a.Spec)
-	a.Need = need.Quantiles()
 	program, args := history.Program(a.Spec.Argv)
 	a.MTBF = b.past.mtbf(a.Cluster)
+	if a.Spec.Estimate > 0 {
+		need, _ := b.need(ctx, &a.Spec)
+		a.Need = need.Work.Quantiles()
+	}
 	if runs, err := b.runsOf(ctx, program); err == nil {
+		if a.Spec.Estimate == 0 {
+			a.Need, _, _ = history.Need(runs, program, args)
+			a.Alone = knownAlone(runs, program, args, a)
+		}
 		a.Bytes, a.Duty = history.Bytes(runs, program, args), history.Duty(runs, program)
 		a.Pace = wire.Pace(history.PaceOf(runs, program))
 		for i := range runs { // as last measured while it ran there
@@ -30,9 +36,17 @@ func (b *Broker) know(ctx context.Context, a *wire.Attempt) {
 			}
 		}
 		if cost, ok := history.SandboxCost(runs, program); ok { // compared with runs outside: better
-			a.SandboxCost = cost.Ratio
+			a.SandboxCost, a.Alone.Sandbox = cost.Ratio, cost.Ratio
 		}
 	}
+}
+
+// knownAlone is what earlier runs tell of the wall time of an attempt's program.
+func knownAlone(runs []history.Run, program string, args []string, a *wire.Attempt) wire.Alone {
+	alone := history.AloneOf(runs, program, args, max(1, a.Procs))
+	k := wire.Alone{Seconds: alone.Quantiles, Waiting: alone.Waiting}
+	k.Changes, k.Over = history.ShareChanges(runs, a.Cluster)
+	return k
 }
 
 // enough is how many runs of a program say all that its runs can say.

@@ -105,20 +105,21 @@ func (b *Broker) alternatives(ctx context.Context, j *job, v *wire.Vitals, input
 		if int(c.id) < len(bring) && bring[c.id] > 0 {
 			overhead = predict.Sum(overhead, predict.LogNormal(bring[c.id].Seconds(), b.bringSpread(c)))
 		}
-		left := predict.Elsewhere(work, b.speed(c), max(1, j.spec.Min), b.share(ctx, c), overhead)
+		left := work.Elsewhere(b.speed(c), max(1, j.spec.Min), b.share(ctx, c), overhead)
 		moves = append(moves, core.Alternative{Cluster: c.id, Left: left.Quantiles(), Overhead: overhead.Median()})
 	}
 	return moves
 }
 
-// workElsewhere is the reference CPU seconds a job has left if it is moved: from
-// where it is, or all of them if it cannot be saved.
-func (b *Broker) workElsewhere(ctx context.Context, j *job, v *wire.Vitals) (predict.Dist, bool) {
+// workElsewhere is what a job has left if it is moved: from where it is, or all of it
+// if it cannot be saved.
+func (b *Broker) workElsewhere(ctx context.Context, j *job, v *wire.Vitals) (predict.Demand, bool) {
 	if v.Method == "restart" {
 		d, _ := b.need(ctx, j.spec)
 		return d, d.Known()
 	}
-	return predict.FromQuantiles(v.Work)
+	d, ok := predict.FromQuantiles(v.Work)
+	return predict.Demand{Work: d, Waiting: v.Waiting}, ok
 }
 
 func (b *Broker) speed(c *cluster) float64 {
@@ -164,12 +165,6 @@ func (b *Broker) Quote(ctx context.Context, spec *jobfile.Job) ([]Quote, error) 
 		return nil, err
 	}
 	need, why := b.need(ctx, spec)
-	if !need.Known() {
-		if need, err = b.guess(ctx); err != nil {
-			return nil, err
-		}
-		why += fmt.Sprintf(". This is a guess from what programs need in general: half of them less than %s s", span(need.Median()))
-	}
 	inputs, err := b.locate(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -181,26 +176,14 @@ func (b *Broker) Quote(ctx context.Context, spec *jobfile.Job) ([]Quote, error) 
 	return list, nil
 }
 
-// guess is what a program needs of which nothing is known: as much as others did,
-// give or take a lot. It is good enough for a quote, not for moving a job.
-func (b *Broker) guess(ctx context.Context) (predict.Dist, error) {
-	const usual, wide = 60, 2 // seconds; standard deviation of the logarithm
-	runs, err := b.opt.Store.Runs(ctx, store.Past{Limit: recent})
-	if err != nil {
-		return predict.Dist{}, err
-	}
-	sum, n := math.Log(usual), 1.0
-	for i := range runs {
-		if runs[i].Need > 0 {
-			sum, n = sum+math.Log(runs[i].Need), n+1
-		}
-	}
-	return predict.LogNormal(math.Exp(sum/n), wide), nil
+// span writes seconds to three digits.
+func span(seconds float64) string {
+	decimals := max(0, 2-int(math.Floor(math.Log10(max(math.Abs(seconds), 0.01)))))
+	scale := math.Pow(10, float64(decimals))
+	return strconv.FormatFloat(math.Round(seconds*scale)/scale, 'f', -1, 64)
 }
 
-func span(seconds float64) string { return strconv.FormatFloat(seconds, 'g', 2, 64) }
-
-func (b *Broker) quotes(ctx context.Context, spec *jobfile.Job, allowed []core.ClusterID, need predict.Dist, bring []time.Duration) []Quote {
+func (b *Broker) quotes(ctx context.Context, spec *jobfile.Job, allowed []core.ClusterID, need predict.Demand, bring []time.Duration) []Quote {
 	var list []Quote
 	for _, c := range b.clusters {
 		q := Quote{Cluster: c.Name, Chance: -1, Transfer: predict.Point(leastBring.Seconds())}
@@ -226,7 +209,7 @@ func (b *Broker) quotes(ctx context.Context, spec *jobfile.Job, allowed []core.C
 }
 
 // quote fills in what can be said of a cluster where the job fits.
-func (b *Broker) quote(ctx context.Context, q *Quote, c *cluster, spec *jobfile.Job, need predict.Dist) {
+func (b *Broker) quote(ctx context.Context, q *Quote, c *cluster, spec *jobfile.Job, need predict.Demand) {
 	share := b.share(ctx, c)
 	idle, ahead := b.ahead(ctx, c)
 	q.Wait = predict.Point(0)
@@ -246,7 +229,7 @@ func (b *Broker) quote(ctx context.Context, q *Quote, c *cluster, spec *jobfile.
 	if !need.Known() {
 		return
 	}
-	q.Run = predict.Elsewhere(need, b.speed(c), max(1, spec.Min), share, predict.Point(0))
+	q.Run = need.Elsewhere(b.speed(c), max(1, spec.Min), share, predict.Point(0))
 	f := resched.Finish(q.Wait, q.Transfer, need, b.speed(c), max(1, spec.Min), share)
 	q.Finish = f
 	if spec.Deadline > 0 {

@@ -330,7 +330,7 @@ func (b *Broker) destination(ctx context.Context, j *job, v *View, to string) (c
 		return core.AimAt(c.id), nil
 	}
 	ctx = j.as(ctx)
-	quotes := b.quotes(ctx, j.spec, nil, predict.Point(1), b.bringTimes(ctx, v.Inputs))
+	quotes := b.quotes(ctx, j.spec, nil, predict.Demand{Work: predict.Point(1)}, b.bringTimes(ctx, v.Inputs))
 	for _, q := range quotes {
 		if q.Fits && q.Cluster != v.Cluster {
 			return core.AimAt(b.clusterNamed(q.Cluster).id), nil

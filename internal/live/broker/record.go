@@ -153,6 +153,7 @@ func (t *turn) ran(j *job, how history.Outcome) {
 		run.CPU, run.Share, run.SandboxCost = v.CPU, v.Mean, v.SandboxCost
 		if how == history.Finished {
 			run.Need, run.Slowness, run.Bytes = v.Used, v.Slowness, float64(j.begunIO+v.Read+v.Written)
+			run.Busy, run.Idle, run.Changes = v.Busy, v.Idle, v.Changes
 		}
 		j.rec.CPU += v.CPU
 		j.rec.Wall += v.Wall

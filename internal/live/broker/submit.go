@@ -124,7 +124,7 @@ func (t *turn) submitAll(owner User, spec *jobfile.Job, work string, inputs []st
 		t.b.jobs[id] = j
 		t.touch(j)
 		ids = append(ids, id)
-		t.explain(j, "submit", "taken in", why, map[string]any{"estimate_s": proto.Estimate.Seconds(), "spread": proto.Spread})
+		t.explain(j, "submit", "taken in", why, estimateInputs(proto))
 		t.explainAway(j)
 		if t.waitsFirst(j) {
 			continue
@@ -209,8 +209,16 @@ func seating(spec *jobfile.Job) *core.Pattern {
 	return &core.Pattern{Nodes: spec.Nodes}
 }
 
+// estimateInputs is what is known of how long a job runs; nil if nothing is.
+func estimateInputs(j *core.Job) map[string]any {
+	if j.Estimate == 0 {
+		return nil
+	}
+	return map[string]any{"estimate_s": j.Estimate.Seconds(), "spread": j.Spread}
+}
+
 // coreJob is the job as the engine sees it; it has no number yet.
-func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, need predict.Dist, bring []time.Duration) *core.Job {
+func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, need predict.Demand, bring []time.Duration) *core.Job {
 	program, _ := history.Program(spec.Argv)
 	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: owner.Name, App: program, Kind: spec.Kind, Place: spec.Place,
 		Retries: spec.Retries, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring, Pattern: seating(spec), Trials: t.b.trials(spec, t.now)}}}
@@ -221,8 +229,8 @@ func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, 
 		proto.Deadline = t.now.Add(spec.Deadline)
 	}
 	if need.Known() {
-		proto.Estimate = core.Seconds(need.Median() / float64(max(1, spec.Min)))
-		proto.Spread = spread(need)
+		proto.Estimate = core.Seconds(need.Work.Median() / float64(max(1, spec.Min)))
+		proto.Spread, proto.Waiting = spread(need.Work), need.Waiting
 	}
 	return proto
 }
@@ -275,27 +283,33 @@ func (b *Broker) names() []string {
 	return names
 }
 
-// need is how many CPU seconds the job takes on the reference host, and how
-// that is known: its user said so, or it ran before.
-func (b *Broker) need(ctx context.Context, spec *jobfile.Job) (predict.Dist, string) {
-	if spec.Estimate > 0 && spec.EstimateBy != "" {
-		return predict.LogNormal(spec.Estimate.Seconds(), spec.EstimateSpread), fmt.Sprintf("%s says it takes %s of CPU time on the reference host",
-			spec.EstimateBy, spec.Estimate.Round(time.Millisecond))
-	}
-	if spec.Estimate > 0 {
-		return predict.LogNormal(spec.Estimate.Seconds(), userSpread), fmt.Sprintf("its user says it takes %s of CPU time", spec.Estimate.Round(time.Millisecond))
+// need is what the job has to do, and how that is known: its user said so, or its
+// program ran before. Unknown if neither.
+func (b *Broker) need(ctx context.Context, spec *jobfile.Job) (predict.Demand, string) {
+	estimate := spec.Estimate.Round(time.Millisecond)
+	switch {
+	case estimate > 0 && spec.EstimateBy != "":
+		return predict.Demand{Work: predict.LogNormal(spec.Estimate.Seconds(), spec.EstimateSpread)},
+			fmt.Sprintf("estimate of %s: %s s CPU", spec.EstimateBy, span(estimate.Seconds()))
+	case estimate > 0:
+		return predict.Demand{Work: predict.LogNormal(spec.Estimate.Seconds(), userSpread)},
+			fmt.Sprintf("user estimate: %s s CPU", span(estimate.Seconds()))
 	}
 	program, args := history.Program(spec.Argv)
 	runs, err := b.runsOf(ctx, program)
 	if err != nil {
-		return predict.Dist{}, "the history cannot be read: " + err.Error()
+		return predict.Demand{}, "the history cannot be read: " + err.Error()
+	}
+	procs := max(1, spec.Min)
+	alone := history.AloneOf(runs, program, args, procs)
+	if d, ok := predict.FromQuantiles(alone.Quantiles); ok {
+		return predict.Demand{Work: d.Scale(float64(procs)), Waiting: alone.Waiting}, "from " + alone.Why
 	}
 	quantiles, why, _ := history.Need(runs, program, args)
-	d, ok := predict.FromQuantiles(quantiles)
-	if !ok {
-		return predict.Dist{}, "nothing is known of how long " + program + " takes; give an estimate to have its end predicted"
+	if d, ok := predict.FromQuantiles(quantiles); ok {
+		return predict.Demand{Work: d}, "from " + why
 	}
-	return d, why
+	return predict.Demand{}, "unknown run time: no earlier run of " + program + " and no estimate"
 }
 
 // userSpread is how far users' own estimates are off, as a standard deviation

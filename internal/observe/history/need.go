@@ -36,15 +36,21 @@ func Need(rows []Run, program string, args []string) (quantiles []float64, why s
 			r.Need /= pace.Slow(r.Slowness)
 		}
 	}
+	return expect(done, program, args, sameArgs)
+}
+
+// expect estimates what the next run will need, by the needs of runs that finished;
+// before is what is believed of how much they vary with the same arguments.
+func expect(done []Run, program string, args []string, before spread) (quantiles []float64, why string, n int) {
 	same := alike(done, program, args)
 	if n := len(same); n > 0 {
-		mean, squares := center(same)
-		widen, why := 1+1/float64(n), fmt.Sprintf("%s with the same arguments", times(n))
+		mean, squares, count := lately(same, before.sd)
+		widen, why := 1+1/count, fmt.Sprintf("%s with the same arguments", times(n))
 		if late, missed, ok := drifting(same); ok {
-			mean, squares, widen = late, missed, 1
+			mean, squares, widen, count = late, missed, 1, float64(n)
 			why += ", the last of which count most: it drifts"
 		}
-		s := prior(done, program, args).with(squares, float64(n-1))
+		s := prior(done, program, args, before).with(squares, count-1)
 		s.sd = max(s.sd, leastSd)
 		return logNormal(mean, s, widen), why, n
 	}
@@ -52,9 +58,9 @@ func Need(rows []Run, program string, args []string) (quantiles []float64, why s
 		return q, why, n
 	}
 	var all []float64
-	for _, r := range done {
-		if r.Program == program {
-			all = append(all, math.Log(r.Need))
+	for i := range done {
+		if done[i].Program == program {
+			all = append(all, math.Log(done[i].Need))
 		}
 	}
 	if len(all) == 0 {
@@ -63,6 +69,47 @@ func Need(rows []Run, program string, args []string) (quantiles []float64, why s
 	mean, squares := center(all)
 	return logNormal(mean, anyArgs.with(squares, float64(len(all)-1)), 1+1/float64(len(all))),
 		fmt.Sprintf("%s with other arguments", times(len(all))), len(all)
+}
+
+const (
+	// latelyKeep is how much a run counts of what the next one counts.
+	latelyKeep = 0.95
+	// latelyFar deviations from the others a run counts half: something was different.
+	latelyFar = 3
+)
+
+// lately is the mean of logarithms, oldest first, the sum of their squared deviations
+// from it, and how many they count for: the newest most, those far from the others
+// little. usual is the standard deviation that is believed in.
+func lately(logs []float64, usual float64) (mean, squares, count float64) {
+	mean = median(slices.Clone(logs))
+	off := make([]float64, len(logs))
+	for i, x := range logs {
+		off[i] = math.Abs(x - mean)
+	}
+	// 1.5 times the median deviation is the standard deviation, of normal ones.
+	far := latelyFar * max(1.5*median(off), usual, leastSd)
+	for range 10 {
+		sum, weights := 0.0, 0.0
+		for i, x := range logs {
+			w := latelyWeight(logs, i) / (1 + (x-mean)*(x-mean)/(far*far))
+			sum, weights = sum+w*x, weights+w
+		}
+		mean = sum / weights
+	}
+	weights, quadratic := 0.0, 0.0
+	for i, x := range logs {
+		w := latelyWeight(logs, i)
+		e := min(math.Abs(x-mean), far)
+		squares += w * e * e
+		weights, quadratic = weights+w, quadratic+w*w
+	}
+	count = weights * weights / quadratic
+	return mean, squares * count / weights, count
+}
+
+func latelyWeight(logs []float64, i int) float64 {
+	return math.Pow(latelyKeep, float64(len(logs)-1-i))
 }
 
 func times(n int) string {
@@ -153,7 +200,7 @@ func center(x []float64) (mean, squares float64) {
 // arguments: those of the same program most, those of others a little. It
 // counts for no more than a few observations, so that a program that differs
 // is soon believed.
-func prior(done []Run, program string, args []string) spread {
+func prior(done []Run, program string, args []string, before spread) spread {
 	type group struct {
 		program string
 		args    string
@@ -187,7 +234,7 @@ func prior(done []Run, program string, args []string) spread {
 		squares += weight * sq
 		free += weight * float64(len(logs[key])-1)
 	}
-	learnt := sameArgs.with(squares, free)
+	learnt := before.with(squares, free)
 	return spread{df: min(learnt.df, 6), sd: max(learnt.sd, leastSd)}
 }
 

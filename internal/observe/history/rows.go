@@ -50,6 +50,13 @@ type Run struct {
 	// that this attempt had in the mean. 0 if not known.
 	Bytes float64 `json:"bytes,omitempty"`
 	Share float64 `json:"share,omitempty"`
+	// Busy is the wall seconds in which the whole job computed, as on the reference
+	// host with its processors for itself, Idle those in which it waited for something
+	// else than a processor. Both 0 if not measured.
+	Busy float64 `json:"busy,omitempty"`
+	Idle float64 `json:"idle,omitempty"`
+	// Changes is how often the share of its processors changed in this attempt.
+	Changes int `json:"changes,omitempty"`
 	// SandboxCost is how many times longer the program took in the sandbox, as
 	// measured while it ran there. 0 if it was not.
 	SandboxCost float64 `json:"sandboxCost,omitempty"`

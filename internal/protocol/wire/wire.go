@@ -52,9 +52,10 @@ type Attempt struct {
 	Need     []float64     `json:"need,omitempty"`     // quantiles (see predict.Levels) of the CPU seconds the whole job needs on the reference host; nil: unknown
 	Pace     Pace          `json:"pace,omitzero"`      // at which it needs that
 	Bytes    []float64     `json:"bytes,omitempty"`    // quantiles of the bytes the whole job reads and writes; nil: unknown
-	Duty     float64       `json:"duty,omitempty"`     // part of its processors that the program takes when it has them for itself; 0: unknown
-	Used     float64       `json:"used,omitempty"`     // CPU seconds (reference) earlier attempts put in that were not lost
-	Elapsed  time.Duration `json:"elapsed,omitempty"`  // wall time of earlier attempts
+	Alone    Alone         `json:"alone,omitzero"`
+	Duty     float64       `json:"duty,omitempty"`    // part of its processors that the program takes when it has them for itself; 0: unknown
+	Used     float64       `json:"used,omitempty"`    // CPU seconds (reference) earlier attempts put in that were not lost
+	Elapsed  time.Duration `json:"elapsed,omitempty"` // wall time of earlier attempts
 	// Sandbox says what is known of running this program in the sandbox: how
 	// many times longer it takes. 0: not known.
 	SandboxCost float64  `json:"sandboxCost,omitempty"`
@@ -68,6 +69,16 @@ type Attempt struct {
 	// Outgoing is the folder into which results are put that are to be left at
 	// clusters, set like Brought if the broker says OnTheWay; "": they come home.
 	Outgoing string `json:"outgoing,omitempty"`
+}
+
+// Alone is what is known of the job's wall time with its processors for itself, from
+// how earlier runs of the program spent theirs.
+type Alone struct {
+	Seconds []float64 `json:"seconds,omitempty"` // quantiles, on the reference host, outside the sandbox; nil: unknown
+	Waiting float64   `json:"waiting,omitempty"` // part of them in which it waits for something else than a processor
+	Sandbox float64   `json:"sandbox,omitempty"` // how many times longer it computes in the sandbox, Need also; 0: not known
+	Changes float64   `json:"changes,omitempty"` // how often the share of its processors changed on this cluster,
+	Over    float64   `json:"over,omitempty"`    // in so many seconds
 }
 
 // Pace is that of a program, see package history: how slow processors are while it
@@ -110,6 +121,8 @@ type Saved struct {
 	Err    int64         `json:"err"`
 	Used   float64       `json:"used"`           // CPU seconds (reference) put in until then
 	Slow   float64       `json:"slow,omitempty"` // Vitals.Slowness until then
+	Busy   float64       `json:"busy,omitempty"` // Vitals.Busy until then
+	Idle   float64       `json:"idle,omitempty"` // Vitals.Idle until then
 	IO     int64         `json:"io,omitempty"`   // bytes the job read and wrote until then
 	Bytes  int64         `json:"bytes"`          // of image and work folder
 	Moved  int64         `json:"moved"`          // that had to be sent
@@ -194,12 +207,17 @@ type Vitals struct {
 	Memory   int64     `json:"memory"`
 	Read     int64     `json:"read"`
 	Written  int64     `json:"written"`
-	Done     float64   `json:"done"`             // part of the work done, 0 to 1; -1 if unknown
-	Left     []float64 `json:"left,omitempty"`   // quantiles (predict.Levels) of the remaining wall seconds here; nil if unknown
-	Work     []float64 `json:"work,omitempty"`   // quantiles of the CPU seconds left on the reference host, if it continues from where it is
-	Chance   float64   `json:"chance"`           // of meeting the deadline here; -1 if unknown
-	Model    string    `json:"model,omitempty"`  // what predicts: cpu, io, steps
-	SaveCost float64   `json:"save_s,omitempty"` // seconds to save, move and restore, as it took last time; 0: not known here
+	Done     float64   `json:"done"`              // part of the work done, 0 to 1; -1 if unknown
+	Left     []float64 `json:"left,omitempty"`    // quantiles (predict.Levels) of the remaining wall seconds here; nil if unknown
+	Work     []float64 `json:"work,omitempty"`    // quantiles of the processor seconds left on the reference host, if it continues from where it is
+	Waiting  float64   `json:"waiting,omitempty"` // part of Work in which the program waits for something else than a processor
+	Busy     float64   `json:"busy_s,omitempty"`  // wall seconds in which the whole job computed, as on the reference host at full share
+	Idle     float64   `json:"idle_s,omitempty"`  // and in which it waited for something else than a processor
+	Ran      float64   `json:"ran_s,omitempty"`   // wall seconds of this attempt's program
+	Changes  int       `json:"changes,omitempty"` // of the share in this attempt
+	Chance   float64   `json:"chance"`            // of meeting the deadline here; -1 if unknown
+	Model    string    `json:"model,omitempty"`   // what predicts: cpu, wall, io, steps
+	SaveCost float64   `json:"save_s,omitempty"`  // seconds to save, move and restore, as it took last time; 0: not known here
 	Method   string    `json:"method,omitempty"`
 	// SandboxCost is how many times longer the program takes in the sandbox, as
 	// far as this attempt could measure or estimate it; 0: it could not. For the

@@ -167,6 +167,7 @@ type Job struct {
 	Components []Component
 	Estimate   time.Duration // run time at the minimal size on a reference host; 0 if unknown
 	Spread     float64       // standard deviation of the logarithm of that time; 0 if unknown
+	Waiting    float64       // part of that time in which it waits for something else than processors
 	Deadline   Time          // 0 if none
 	MaxTries   int           // placement tries before the submission fails; 0 takes the broker's default
 	Retries    int           // how often it may be started again after a failure that was not its own

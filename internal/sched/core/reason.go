@@ -177,10 +177,20 @@ func (r Reason) String() string {
 	return fmt.Sprintf(s+"%.0[3]s", number(r.A), number(r.B), "")
 }
 
-// number writes whole numbers as such, others to three decimals.
+// number writes whole numbers as such, others to three digits, and at least to whole
+// ones.
 func number(x float64) string {
+	decimals := 1000.0
+	switch size := math.Abs(x); {
+	case size >= 100:
+		decimals = 1
+	case size >= 10:
+		decimals = 10
+	case size >= 1:
+		decimals = 100
+	}
 	if math.Abs(x) < 1e15 {
-		x = math.Round(x*1000) / 1000
+		x = math.Round(x*decimals) / decimals
 	}
 	return strconv.FormatFloat(x, 'f', -1, 64)
 }

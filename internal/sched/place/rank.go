@@ -54,7 +54,8 @@ func bestChance(s spot) (score, core.Reason, bool) {
 	}
 	size := firstSize(s)
 	pace := s.cluster.Speed() * s.cluster.Share()
-	run := s.job.Estimate.Seconds() / pace
+	// What the job waits for disks or others takes as long on any processors.
+	run := s.job.Estimate.Seconds() * (s.job.Waiting + (1-s.job.Waiting)/pace)
 	if j := s.view.Job(s.job.ID); j != nil {
 		run *= j.Scaling().Relative(s.comp.Min) / j.Scaling().Relative(size)
 	}

@@ -10,13 +10,21 @@ const (
 	bySteps                 // CPU a step took, steps left, and the share
 	byStepTime              // wall time a step took and steps left
 	byBytes                 // bytes moved of the bytes known from history
+	byTime                  // time passed of the time it takes alone, and the share it is granted
 	nModels
 )
 
-var modelNames = [nModels]string{"cpu", "steps", "steps", "io"}
+var modelNames = [nModels]string{"cpu", "steps", "steps", "io", "cpu"}
 
-// Model names what predicts best so far: cpu, steps or io.
+// mostlyWaits is the part of its time that a program waits whose end is told by the
+// clock rather than by its CPU time.
+const mostlyWaits = 0.5
+
+// Model names what predicts best so far: cpu, wall, steps or io.
 func (w *Watch) Model() string {
+	if w.model == byTime && w.cfg.Waiting > mostlyWaits {
+		return "wall"
+	}
 	if w.model == bySteps && w.needPart > 0.5 {
 		return modelNames[byNeed]
 	}
@@ -67,6 +75,8 @@ func (w *Watch) able(m model) bool {
 		return w.steps.enough()
 	case byStepTime:
 		return w.steps.enough() && w.stepUnit > 0
+	case byTime:
+		return w.cfg.Alone.known
 	}
 	return w.cfg.Bytes.known && w.byteUnit > 0
 }
@@ -96,6 +106,9 @@ func (w *Watch) errors() (errs [nModels]float64) {
 		if apart, wrong := disagree(left/w.pace(), off, median[byNeed], sigma[byNeed]); wrong {
 			errs[byNeed] = max(errs[byNeed], apart)
 		}
+	}
+	if w.able(byTime) { // knows all that the need says, and how long it waits
+		errs[byNeed] = math.Inf(1)
 	}
 	for m := range errs {
 		if !math.IsInf(errs[m], 1) {
@@ -141,6 +154,11 @@ func (w *Watch) rateError(m model, left float64) float64 {
 		d, s = &w.stepDrift, &w.stepRate
 	case byBytes:
 		d, s = &w.byteDrift, &w.bytes
+	case byTime:
+		if w.phases.granted.total.n == 0 {
+			return 0
+		}
+		d, s, left = &w.phases.drift, &w.phases.granted, left*(1-w.waitingHere())
 	}
 	time := left / max(s.whole.mean, 1e-9)
 	sec := max(w.now.At.Seconds(), 1e-9)

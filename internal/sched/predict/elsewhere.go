@@ -1,12 +1,25 @@
 package predict
 
-// Elsewhere is the distribution of the wall seconds until work (reference CPU
-// seconds) is done on procs processors of this speed, of which the job gets a
-// share, after an overhead that is waited for first. The share is the one it
-// would get now; it may change there as it may here, of which nothing has been
-// seen. A share or an overhead that is unknown is full and none.
-func Elsewhere(work Dist, speed float64, procs int, share Dist, overhead Dist) Dist {
-	if !work.known {
+// Demand is what is left of a job, whose wall time alone on a host follows from it.
+type Demand struct {
+	// Work is processor seconds on the reference host. Those of a program that waits
+	// are those that pass meanwhile.
+	Work Dist
+	// Waiting is the part of it in which the program waits for something else than a
+	// processor: that takes as long on any host, whatever share it gets.
+	Waiting float64
+}
+
+// Known is false if nothing is known of what is left.
+func (d Demand) Known() bool { return d.Work.known }
+
+// Elsewhere is the distribution of the wall seconds until the demand is met on procs
+// processors of this speed, of which the job gets a share, after an overhead that is
+// waited for first. The share is the one it would get now; it may change there as it
+// may here, of which nothing has been seen. A share or an overhead that is unknown is
+// full and none.
+func (d Demand) Elsewhere(speed float64, procs int, share Dist, overhead Dist) Dist {
+	if !d.Work.known {
 		return Dist{}
 	}
 	if !(speed > 0) {
@@ -15,20 +28,38 @@ func Elsewhere(work Dist, speed float64, procs int, share Dist, overhead Dist) D
 	if !share.known {
 		share = Point(1)
 	}
-	var left, rates futures
-	fill(left[:], work.Quantile)
-	left.scale(1 / (speed * float64(max(procs, 1))))
+	waiting := min(positive(d.Waiting), 1)
+	var left, idle, rates futures
+	fill(left[:], d.Work.Quantile)
+	left.scale(1 / float64(max(procs, 1)))
+	idle = left
+	idle.scale(waiting)
+	left.scale((1 - waiting) / speed)
 	fill(rates[:], share.Quantile)
-	o := outlook{mean: share.Median(), top: max(1, rates[nFutures-1]), changes: hazardShape}
-	o.bottom = max(o.mean/100, 1e-9)
-	o.elapsed = left[nFutures/2] / o.possible(o.mean)
-	o.tabulate(0)
+	o := unseenOutlook(share.Median(), max(1, rates[nFutures-1]), left[nFutures/2])
 	for i := range left {
-		left[i] = o.time(i, left[i], o.possible(rates[stratum(i, dimLevel)]))
+		if left[i] > 0 {
+			left[i] = o.time(i, left[i], o.possible(rates[stratum(i, dimLevel)]))
+		}
+		left[i] += idle[i]
 	}
 	run := left.dist()
 	if !overhead.known {
 		return run
 	}
 	return Sum(overhead, run)
+}
+
+// unseenOutlook is that of a share of which no sample was seen but this mean, where so
+// much is left at full share.
+func unseenOutlook(mean, top, left float64) outlook {
+	o := outlook{mean: mean, top: top, changes: hazardShape, bottom: max(mean/100, 1e-9)}
+	o.elapsed = left / o.possible(mean)
+	o.tabulate(0)
+	return o
+}
+
+// Elsewhere is that of a program that only computes, of which so much work is left.
+func Elsewhere(work Dist, speed float64, procs int, share Dist, overhead Dist) Dist {
+	return Demand{Work: work}.Elsewhere(speed, procs, share, overhead)
 }

@@ -41,6 +41,14 @@ const (
 	maxJumps = 5
 )
 
+// Steadiness is how often the share changed in earlier runs on the same processors:
+// so many times in so many seconds.
+type Steadiness struct{ Changes, Seconds float64 }
+
+// steadyMost times as long as what has been seen and is left, experience of earlier
+// runs counts: who computes here today need not be who did yesterday.
+const steadyMost = 4
+
 // outlook is what a series says about its own future.
 type outlook struct {
 	level   float64
@@ -59,6 +67,7 @@ type outlook struct {
 
 	changes float64 // so many
 	elapsed float64 // in so many seconds
+	steady  Steadiness
 	back    float64 // chance that the next leads to one of
 	past    []level
 	pastDur float64
@@ -89,6 +98,7 @@ func (s *series) outlook(step float64) outlook {
 	}
 	o.changes = hazardShape + s.changes
 	o.elapsed = s.total.dur + hazardSamples*step
+	o.steady = s.steady
 	o.seen = s.changes / (s.changes + jumpPrior)
 	o.past = s.past[:s.nPast]
 	for _, l := range o.past {
@@ -102,13 +112,19 @@ func (s *series) outlook(step float64) outlook {
 
 // tabulate prepares the exponentials; jump is the deviation of the changes seen.
 func (o *outlook) tabulate(jump float64) {
+	o.tabulateWaits()
 	for i := range nFutures / coarse {
 		mid := i*coarse + coarse/2
-		for j := range maxJumps {
-			o.waits[j][i] = math.Exp(stratumWait[mid]/(o.changes+float64(j))) - 1
-		}
 		o.jumps[0][i] = math.Exp(jumpSigma * stratumScore[mid])
 		o.jumps[1][i] = math.Exp(jump * stratumScore[mid])
+	}
+}
+
+func (o *outlook) tabulateWaits() {
+	for i := range nFutures / coarse {
+		for j := range maxJumps {
+			o.waits[j][i] = math.Exp(stratumWait[i*coarse+coarse/2]/(o.changes+float64(j))) - 1
+		}
 	}
 }
 
@@ -134,6 +150,7 @@ func (o *outlook) play(left *futures) {
 	if len(o.past) == 0 {
 		o.elapsed = max(o.elapsed, median/o.possible(o.level))
 	}
+	o.recall(median / o.possible(o.level))
 	doubt := int(o.doubt*nFutures + 0.5)
 	sdOld, sdNew := o.deviation(median, o.level, o.samples), 0.0
 	if doubt > 0 {
@@ -146,6 +163,20 @@ func (o *outlook) play(left *futures) {
 		}
 		rate := o.possible(max(level+sd*stratumScore[stratum(i, dimLevel)], level/20))
 		left[i] = o.time(i, left[i], rate)
+	}
+}
+
+// recall counts what earlier runs say of how often the share changes, where so many
+// seconds are left.
+func (o *outlook) recall(left float64) {
+	if !(o.steady.Seconds > 0) || o.changes == 0 {
+		return
+	}
+	part := min(1, steadyMost*(o.elapsed+left)/o.steady.Seconds)
+	o.elapsed += part * o.steady.Seconds
+	if k := part * o.steady.Changes; k > 0 {
+		o.changes += k
+		o.tabulateWaits()
 	}
 }
 

@@ -31,6 +31,7 @@ type series struct {
 	past    [maxPast]level // levels that it has left
 	nPast   int
 	changes float64 // found
+	steady  Steadiness
 	jumps   float64 // sum of squares of the logarithm of new level / old level
 
 	strays float64 // samples far from the level that were no change

@@ -9,6 +9,7 @@ import (
 type Sample struct {
 	At            time.Duration // since the attempt began; never falls
 	CPU           time.Duration // of the whole process tree so far
+	Ran, Delayed  time.Duration // of those threads that can be asked: CPU time, and time ready to run without a processor
 	Read, Written int64         // bytes so far
 	Step, Steps   float64       // progress that the program reported; 0, 0 if none
 	// Slow is how many times longer than usual the program needed for the same,
@@ -28,6 +29,16 @@ type Config struct {
 	// before this attempt; zero if unknown.
 	Bytes     Dist
 	BytesUsed float64
+	// Alone is the wall seconds of the whole job if it had the processors of the
+	// reference host for itself, from history, and Waiting the part of them in which
+	// it waits for something else than a processor. Unknown: the end follows from
+	// Need, and the CPU time used says how far it is.
+	Alone              Dist
+	Waiting            float64
+	BusyUsed, IdleUsed float64 // of them, before this attempt
+	// Steady is experience of how seldom the share changes: seconds of earlier runs,
+	// and the changes found in them.
+	Steady Steadiness
 	// Duty is the part of its processors that the program takes when it has
 	// them for itself, from history. Less than 1 if it waits for disks or for
 	// others. 0: 1.
@@ -59,6 +70,8 @@ type Watch struct {
 
 	shareDrift, byteDrift, stepDrift drift
 
+	phases phases
+
 	model   model
 	judged  float64 // seconds when the model was last chosen
 	changed bool
@@ -89,14 +102,20 @@ func NewWatch(cfg Config) *Watch {
 	if cfg.Rule == nil {
 		cfg.Rule = ChangePoint{}
 	}
+	cfg.Waiting = min(positive(cfg.Waiting), 1)
 	w := &Watch{
 		cfg:      cfg,
 		share:    series{grain: shareGrain, top: 1},
 		bytes:    series{grain: rateGrain},
 		stepRate: series{grain: rateGrain},
+		phases:   newPhases(&cfg),
 	}
-	for _, s := range []*series{&w.share, &w.bytes, &w.stepRate} {
+	if cfg.Alone.known {
+		w.model = byTime
+	}
+	for _, s := range []*series{&w.share, &w.bytes, &w.stepRate, &w.phases.granted} {
 		cfg.Rule.prepare(s)
+		s.steady = cfg.Steady
 	}
 	return w
 }
@@ -112,7 +131,10 @@ func (w *Watch) Add(s Sample) {
 	if !(slow > 0) || math.IsInf(slow, 0) {
 		slow = 1
 	}
-	w.work += (s.CPU - w.now.CPU).Seconds() / slow
+	s.Ran, s.Delayed = max(s.Ran, w.now.Ran), max(s.Delayed, w.now.Delayed)
+	cpu := (s.CPU - w.now.CPU).Seconds()
+	w.work += cpu / slow
+	w.phases.add((s.At - w.now.At).Seconds(), cpu, (s.Ran - w.now.Ran).Seconds(), (s.Delayed - w.now.Delayed).Seconds(), slow, w.cfg.Speed)
 	w.now = s
 	w.addSteps(s)
 	// Intervals much shorter than usual say little and would count like others.
@@ -123,6 +145,7 @@ func (w *Watch) Add(s Sample) {
 	w.n++
 	w.step += (dt - w.step) / min(w.n, 50)
 	w.addShare(dt)
+	w.addGranted()
 	w.addBytes(dt)
 	w.from, w.workFrom = s, w.work
 	w.judge()
@@ -137,6 +160,18 @@ func (w *Watch) addShare(dt float64) {
 		w.change = Change{From: by.from, To: by.to, At: w.now.At - time.Duration(by.ago*float64(time.Second))}
 	}
 	w.shareDrift.mark(w.now.At.Seconds(), w.work/procs, w.share.whole.mean)
+}
+
+// addGranted looks at the share that the program gets when it is ready to run. Where
+// that is what the prediction rests on, its changes are those that are told.
+func (w *Watch) addGranted() {
+	by, changed := w.phases.sample(w.step)
+	if w.model != byTime {
+		return
+	}
+	if w.changed = changed; changed {
+		w.change = Change{From: by.from, To: by.to, At: w.now.At - time.Duration(by.ago*float64(time.Second))}
+	}
 }
 
 // addBytes measures in units of the first rate that is not nothing.
@@ -185,8 +220,12 @@ func (w *Watch) used() float64 { return w.cfg.Used + w.work*w.cfg.Speed }
 
 // Done is the part of the job that is done, if so much is left.
 func (w *Watch) Done(left float64) float64 {
-	if all := w.used() + left; all > 0 {
-		return w.used() / all
+	used := w.used()
+	if w.model == byTime {
+		used = (w.phases.busy + w.phases.idle) * float64(w.cfg.Procs)
+	}
+	if all := used + left; all > 0 {
+		return used / all
 	}
 	return 0
 }
@@ -213,12 +252,15 @@ func (w *Watch) Remaining() (Dist, bool) {
 }
 
 func (w *Watch) remaining(f *futures) bool {
-	if w.n < minSide || !w.able(w.model) {
+	if w.n < minSide && w.model != byTime || w.n == 0 || !w.able(w.model) {
 		return false
 	}
 	w.amount(w.model, f)
 	rate, step := &w.share, w.step
 	switch w.model {
+	case byTime:
+		w.playAlone(f)
+		return true
 	case byBytes:
 		rate = &w.bytes
 	case byStepTime:
@@ -236,6 +278,10 @@ func (w *Watch) amount(m model, f *futures) {
 	case byNeed:
 		needLeft(w.cfg.Need, w.used(), f)
 		f.scale(1 / w.pace())
+	case byTime:
+		w.aloneLeft(f)
+		waiting := w.waitingLeft()
+		f.scale(waiting + (1-waiting)/w.cfg.Speed)
 	case bySteps:
 		left, sigma := w.cpuLeft()
 		for i := range f {
@@ -262,6 +308,9 @@ func (w *Watch) amount(m model, f *futures) {
 func (w *Watch) Work() (Dist, bool) {
 	var f futures
 	switch w.model {
+	case byTime:
+		w.aloneLeft(&f)
+		f.scale(float64(w.cfg.Procs))
 	case byNeed, bySteps:
 		if !w.able(w.model) {
 			return Dist{}, false

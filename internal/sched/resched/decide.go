@@ -166,12 +166,12 @@ func bestMove(q Question) (Move, bool) {
 }
 
 // Finish is when a job that is not running yet would end on a cluster, in
-// seconds from now: it waits in the queue, its files are brought, then work
-// (reference CPU seconds) is done on procs processors of this speed, of which
+// seconds from now: it waits in the queue, its files are brought, then its demand
+// is met on procs processors of this speed, of which
 // it gets a share. A wait or transfer that is unknown is none, a share that is
-// unknown is full; if the work is unknown, so is the end. The chance to end
+// unknown is full; if the demand is unknown, so is the end. The chance to end
 // within t seconds is P(t) of it.
-func Finish(wait, transfer, work predict.Dist, speed float64, procs int, share predict.Dist) predict.Dist {
+func Finish(wait, transfer predict.Dist, demand predict.Demand, speed float64, procs int, share predict.Dist) predict.Dist {
 	before := wait
 	switch {
 	case !wait.Known():
@@ -179,5 +179,5 @@ func Finish(wait, transfer, work predict.Dist, speed float64, procs int, share p
 	case transfer.Known():
 		before = predict.Sum(wait, transfer)
 	}
-	return predict.Elsewhere(work, speed, procs, share, before)
+	return demand.Elsewhere(speed, procs, share, before)
 }

@@ -216,7 +216,7 @@ func TestAnAdversaryCannotMakeAJobPingPong(t *testing.T) {
 
 func TestTheEndOfAJobThatHasNotBegunCountsWaitTransferAndRun(t *testing.T) {
 	wait, transfer, work := predict.Point(20), predict.Point(5), predict.Point(300)
-	d := Finish(wait, transfer, work, 1.5, 2, predict.Point(1))
+	d := Finish(wait, transfer, predict.Demand{Work: work}, 1.5, 2, predict.Point(1))
 	if got := d.Median(); math.Abs(got-125) > 2 {
 		t.Errorf("ends after %.1f s, not 125", got)
 	}
@@ -227,13 +227,13 @@ func TestTheEndOfAJobThatHasNotBegunCountsWaitTransferAndRun(t *testing.T) {
 		t.Errorf("ends within 200 s with probability %.2f", p)
 	}
 	none := predict.Dist{}
-	if Finish(wait, transfer, none, 1, 1, none).Known() {
+	if Finish(wait, transfer, predict.Demand{}, 1, 1, none).Known() {
 		t.Error("the end of a job of unknown work is known")
 	}
-	if got := Finish(none, none, work, 1, 1, none).Median(); math.Abs(got-300) > 3 {
+	if got := Finish(none, none, predict.Demand{Work: work}, 1, 1, none).Median(); math.Abs(got-300) > 3 {
 		t.Errorf("without wait and transfer it ends after %.1f s, not 300", got)
 	}
-	if got := Finish(none, transfer, work, 1, 1, none).Median(); math.Abs(got-305) > 3 {
+	if got := Finish(none, transfer, predict.Demand{Work: work}, 1, 1, none).Median(); math.Abs(got-305) > 3 {
 		t.Errorf("with a transfer it ends after %.1f s, not 305", got)
 	}
 }
