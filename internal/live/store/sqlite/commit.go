@@ -15,7 +15,7 @@ import (
 type statements struct {
 	event, send, sent, job, jobKeep, entry, checkpoint, forget *sql.Stmt
 	run, transfer, quote, setting, unset                       *sql.Stmt
-	reading, thin, drop                                        *sql.Stmt
+	reading, thin, drop, count                                 *sql.Stmt
 }
 
 // texts pairs each statement with its text.
@@ -24,11 +24,14 @@ func (t *statements) texts() map[**sql.Stmt]string {
 		&t.event: "INSERT INTO events (n, body, sum) VALUES (?, ?, ?)",
 		&t.send:  "INSERT INTO outbox (id, body, sum) VALUES (?, ?, ?)",
 		&t.sent:  "DELETE FROM outbox WHERE id = ?",
-		&t.job: `INSERT INTO jobs (number, unique_id, user, submitted, parent, open, work, result, body, spec) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		&t.job: `INSERT INTO jobs (number, unique_id, user, submitted, parent, open, work, result, body, sum, spec_sum, spec)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (number) DO UPDATE SET unique_id = excluded.unique_id, user = excluded.user, submitted = excluded.submitted,
-			parent = excluded.parent, open = excluded.open, work = excluded.work, result = excluded.result, body = excluded.body, spec = excluded.spec`,
-		&t.jobKeep: `UPDATE jobs SET unique_id = ?2, user = ?3, submitted = ?4, parent = ?5, open = ?6, work = ?7, result = ?8, body = ?9 WHERE number = ?1`,
-		&t.entry:   "INSERT INTO entries (job, body) VALUES (?, ?)",
+			parent = excluded.parent, open = excluded.open, work = excluded.work, result = excluded.result, body = excluded.body, sum = excluded.sum,
+			spec = excluded.spec, spec_sum = excluded.spec_sum`,
+		&t.jobKeep: `UPDATE jobs SET unique_id = ?2, user = ?3, submitted = ?4, parent = ?5, open = ?6, work = ?7, result = ?8, body = ?9, sum = ?10
+			WHERE number = ?1`,
+		&t.entry: "INSERT INTO entries (job, body) VALUES (?, ?)",
 		&t.checkpoint: `INSERT INTO checkpoints (job, n, image, work, body) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET image = excluded.image, work = excluded.work, body = excluded.body`,
 		&t.forget: "DELETE FROM checkpoints WHERE job = ? AND n = ?",
@@ -42,7 +45,8 @@ func (t *statements) texts() map[**sql.Stmt]string {
 		&t.reading: "INSERT INTO weather (what, origin, target, at, value) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
 		&t.thin: `DELETE FROM weather WHERE at < ?1 AND EXISTS (SELECT 1 FROM weather AS w WHERE w.what = weather.what AND w.origin = weather.origin
 			AND w.target = weather.target AND w.at >= weather.at / ?2 * ?2 AND w.at < weather.at)`,
-		&t.drop: "DELETE FROM weather WHERE at < ?",
+		&t.drop:  "DELETE FROM weather WHERE at < ?",
+		&t.count: "UPDATE commits SET n = ?",
 	}
 }
 
@@ -81,6 +85,8 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) error {
 	}
 	s.next += uint64(len(b.Events))
 	s.nextSend = b.NextSend(s.nextSend)
+	s.commits++
+	_ = s.witness.note(s.commits) // it may say too little
 	return nil
 }
 
@@ -120,6 +126,9 @@ func (s *Store) transact(ctx context.Context, do func(context.Context) error) er
 }
 
 func (s *Store) put(ctx context.Context, b *store.Batch) error {
+	if _, err := s.stmts.count.ExecContext(ctx, s.commits+1); err != nil {
+		return err
+	}
 	for i := range b.Events {
 		if err := keepChecked(ctx, s.stmts.event, b.First+uint64(i), &b.Events[i]); err != nil {
 			return err
@@ -181,9 +190,14 @@ func (s *Store) putJob(ctx context.Context, j *store.Job) error {
 	if j.Open() {
 		open = 1
 	}
-	row := []any{int64(j.ID), j.Unique, j.User, int64(j.Submitted), int64(j.Parent), open, j.Work, j.Result, body}
+	row := []any{int64(j.ID), j.Unique, j.User, int64(j.Submitted), int64(j.Parent), open, j.Work, j.Result, body, sum(body)}
 	if j.Spec != nil {
-		return keep(ctx, s.stmts.job, j.Spec, row...)
+		spec, err := encode(j.Spec)
+		if err != nil {
+			return err
+		}
+		_, err = s.stmts.job.ExecContext(ctx, append(row, sum(spec), spec)...)
+		return err
 	}
 	done, err := s.stmts.jobKeep.ExecContext(ctx, row...)
 	if err != nil {

@@ -85,7 +85,13 @@ func TestADamagedFileGivesOneClearError(t *testing.T) {
 		},
 		"an event missing":     func(t *testing.T, path string) { raw(t, path, "DELETE FROM events WHERE n = 30") },
 		"the last one missing": func(t *testing.T, path string) { raw(t, path, "DELETE FROM events WHERE n > 15") },
-		"a job unreadable":     func(t *testing.T, path string) { raw(t, path, "UPDATE jobs SET body = x'00' WHERE number = 3") },
+		"a job changed": func(t *testing.T, path string) {
+			raw(t, path, `UPDATE jobs SET body = CAST(replace(CAST(body AS TEXT), '"', '" ') AS BLOB) WHERE number = 3`)
+		},
+		"a description changed": func(t *testing.T, path string) {
+			raw(t, path, "UPDATE jobs SET spec = CAST('{}' AS BLOB) WHERE number = 3")
+		},
+		"a job unreadable": func(t *testing.T, path string) { raw(t, path, "UPDATE jobs SET body = x'00' WHERE number = 3") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filled(t)
@@ -158,7 +164,7 @@ func TestOnlyTheOwnerMayReadTheStore(t *testing.T) {
 	must(t, s.Commit(t.Context(), life(1, 1, 1)))
 	files, err := os.ReadDir(filepath.Dir(p.path))
 	must(t, err)
-	if len(files) != 4 { // itself, its log, the index of that, the lock
+	if len(files) != 5 { // itself, its log, the index of that, the lock, the witness
 		t.Errorf("there are %d files: %v", len(files), files)
 	}
 	for _, f := range files {
@@ -241,4 +247,45 @@ func must(t testing.TB, err error) {
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	must(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+// A write-ahead log that was cut off is, to SQLite, one that was never written further.
+func TestACutLogIsNoticed(t *testing.T) {
+	p := newPlace(t)
+	s := opened(t, p.path)
+	for i := range 20 {
+		must(t, s.Commit(t.Context(), life(uint64(1+7*i), core.JobID(1+i), 1)))
+	}
+	copied := filepath.Join(t.TempDir(), "copy.db") // as a kill would leave it: closing would empty the log
+	for _, end := range []string{"", "-wal", ".commits"} {
+		data, err := os.ReadFile(p.path + end)
+		must(t, err)
+		if end == "-wal" {
+			data = data[:len(data)/2]
+		}
+		must(t, os.WriteFile(copied+end, data, 0o600))
+	}
+	must(t, s.Close())
+	_, err := Open(t.Context(), copied)
+	if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "commits") {
+		t.Fatalf("the error is %v", err)
+	}
+	must(t, os.Remove(copied+".commits")) // as it says
+	again := opened(t, copied)
+	defer again.Close()
+	if _, err := again.Load(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAStoreThatWasMovedAwayBeginsAnew(t *testing.T) {
+	path := filled(t)
+	must(t, os.Remove(path))
+	must(t, opened(t, path).Close())
+}
+
+func TestAWitnessThatSaysNothingIsNoHarm(t *testing.T) {
+	path := filled(t)
+	write(t, path+".commits", "\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00")
+	must(t, opened(t, path).Close())
 }

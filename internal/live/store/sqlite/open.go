@@ -39,7 +39,9 @@ type Store struct {
 	stmts    statements
 	next     uint64 // number of the next event
 	nextSend uint64 // number of the next command
-	broken   error  // a commit failed half-way: nothing is known until the next Open
+	commits  uint64 // that were acknowledged
+	witness  *witness
+	broken   error // a commit failed half-way: nothing is known until the next Open
 }
 
 var _ store.Store = (*Store)(nil)
@@ -63,7 +65,11 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if s.lock, err = lock(s.path + ".lock"); err != nil {
 		return err
 	}
-	if err := createPrivate(s.path); err != nil {
+	fresh, err := createPrivate(s.path)
+	if err != nil {
+		return err
+	}
+	if s.witness, err = openWitness(s.path, fresh); err != nil {
 		return err
 	}
 	// FULL: the log is synced at every commit. The busy timeout is for people
@@ -76,6 +82,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return err
 	}
 	if err := migrate(ctx, s.write); err != nil {
+		return err
+	}
+	if err := s.checkWitness(ctx); err != nil {
 		return err
 	}
 	if err := s.stmts.prepare(ctx, s.write); err != nil {
@@ -115,25 +124,25 @@ func lock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// createPrivate makes the file if it is not there. Only its owner may read it:
+// createPrivate makes the file if it is not there, and reports that it is empty. Only its owner may read it:
 // it holds everybody's command lines. SQLite gives its side files the same mode.
-func createPrivate(path string) error {
+func createPrivate(path string) (fresh bool, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return err
+		return false, err
 	}
 	info, err := f.Stat()
 	if err == nil && info.Mode().Perm() != 0o600 {
 		err = f.Chmod(0o600)
 	}
 	if err = errors.Join(err, f.Close()); err != nil || info.Size() > 0 {
-		return err
+		return false, err
 	}
 	dir, err := os.Open(filepath.Dir(path)) // the file's name must survive too
 	if err != nil {
-		return err
+		return true, err
 	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return true, errors.Join(dir.Sync(), dir.Close())
 }
 
 // Close closes the store. Calls that are under way end first.
@@ -153,6 +162,7 @@ func (s *Store) Close() error {
 		errs = append(errs, s.db.Close())
 		s.db = nil
 	}
+	errs = append(errs, s.witness.close())
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())
 		s.lock = nil

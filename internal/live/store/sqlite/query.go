@@ -71,11 +71,15 @@ func (s *Store) ask(ctx context.Context, question func() error) error {
 // jobs reads the jobs that a condition finds.
 func jobs(ctx context.Context, q querier, where string, args ...any) ([]store.Job, error) {
 	var all []store.Job
-	err := each(ctx, q, "SELECT number, unique_id, user, submitted, parent, body, spec FROM jobs "+where, args, func(rows *sql.Rows) error {
+	err := each(ctx, q, "SELECT number, unique_id, user, submitted, parent, body, sum, spec, spec_sum FROM jobs "+where, args, func(rows *sql.Rows) error {
 		j := store.Job{Spec: &jobfile.Job{}}
 		var body, spec sql.RawBytes
-		if err := rows.Scan(&j.ID, &j.Unique, &j.User, &j.Submitted, &j.Parent, &body, &spec); err != nil {
+		var check, specCheck sql.NullInt64 // not there in rows of an earlier form
+		if err := rows.Scan(&j.ID, &j.Unique, &j.User, &j.Submitted, &j.Parent, &body, &check, &spec, &specCheck); err != nil {
 			return err
+		}
+		if check.Valid && check.Int64 != sum(body) || specCheck.Valid && specCheck.Int64 != sum(spec) {
+			return damaged("job %d is not what was written", j.ID)
 		}
 		if err := errors.Join(json.Unmarshal(body, &j), json.Unmarshal(spec, j.Spec)); err != nil {
 			return damaged("job %d cannot be read: %w", j.ID, err)
