@@ -155,11 +155,12 @@ func serve(ctx context.Context, stop func(), o Options, cfg *config.Config, b *b
 		about.Users = p.users.named
 	}
 	h := server.Handler(about)
-	srv := &http.Server{Handler: watch.around(h), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	srv := &http.Server{Handler: watch.around(h), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: server.IdleTimeout, BaseContext: func(net.Listener) context.Context { return ctx }}
 	l := p.listener
 	if p.users == nil {
 		l = server.SameUser(l, uint32(os.Getuid()))
 	} else {
+		l = server.PerUser(l)
 		srv.ConnContext = server.Identify
 		p.users.serve = func(u broker.User, l net.Listener) func() { return serveAgents(server.For(ctx, u), h, l) }
 	}

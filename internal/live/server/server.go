@@ -114,7 +114,10 @@ func unlessStuck(b *broker.Broker, h http.Handler) http.Handler {
 // answer makes a handler of a function that returns what to answer.
 func answer[T any](f func(r *http.Request) (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		if err := takeBody(w, r); err != nil {
+			refuse(w, err)
+			return
+		}
 		v, err := f(r)
 		if err != nil {
 			refuse(w, err)
@@ -143,9 +146,6 @@ func refuse(w http.ResponseWriter, err error) {
 func body[T any](r *http.Request) (T, error) {
 	var v T
 	data, err := io.ReadAll(r.Body)
-	if errors.As(err, new(*http.MaxBytesError)) {
-		return v, &badinput.Error{Field: "request", Want: fmt.Sprintf("at most %d bytes", maxBody)}
-	}
 	if err != nil {
 		return v, err
 	}

@@ -33,7 +33,7 @@ func (l *sameUser) Accept() (net.Conn, error) {
 
 // peer is the user at the other end of a Unix socket.
 func peer(conn net.Conn) (uint32, error) {
-	u, ok := conn.(*net.UnixConn)
+	u, ok := conn.(syscall.Conn)
 	if !ok {
 		return 0, errors.ErrUnsupported
 	}
