@@ -133,6 +133,9 @@ func (d *draft) texts() error {
 // shell is a shell line as a command.
 func shell(line string) []string { return []string{"sh", "-c", line} }
 
+// wantKind is what can be asked for instead of a malleable job.
+const wantKind = "not supported yet, only rigid and moldable: running jobs are resized later"
+
 // size settles on processors: procs, or num_nodes × resources.cpus.
 func (d *draft) size() error {
 	if d.procs == (span{}) {
@@ -148,7 +151,7 @@ func (d *draft) size() error {
 	case d.Kind == core.Rigid && d.Min < d.Max:
 		return d.fail("kind", "rigid", fmt.Sprintf("moldable or malleable for %d to %d processors; a rigid job has one size", d.Min, d.Max))
 	case d.Kind == core.Malleable:
-		return d.fail("kind", "malleable", "not supported yet, only rigid and moldable: running jobs are resized later")
+		return d.fail("kind", "malleable", wantKind)
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ func fullEvent() Event {
 			Deadline: AtSecond(99), MaxTries: 3, Retries: 1, Spread: 0.2,
 			Components: []Component{{Min: 1, Max: 9, Initial: 2, Inputs: []FileID{4}, Clusters: []ClusterID{0, 3}, Memory: 1 << 30,
 				Pattern: &Pattern{Name: "path", Nodes: 3, Pairs: []Talk{{A: 0, B: 1, Weight: 2}}}}}},
-		Net: &Network{Mbps: []float64{1, 2, 3}},
+		Net:  &Network{Mbps: []float64{1, 2, 3}},
+		Grid: &ClusterSpec{Name: "a", Hosts: []HostSpec{{Procs: 4, Speed: 1, Memory: 1 << 30}}, KeepFree: 1, GrowFree: 1, Managed: true, Depth: 3, Reserves: true, Removed: true},
 	}
 }
 

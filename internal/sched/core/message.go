@@ -4,48 +4,51 @@ package core
 // kind says which fields it uses. What one attempt of a job says must arrive in
 // the order in which it was said; it may arrive late, and again.
 type Input struct {
-	Kind      InputKind `json:"kind"`
-	Job       JobID     `json:"job,omitempty"`
-	Epoch     Epoch     `json:"epoch,omitempty"`
-	Part      int       `json:"part,omitempty"`
-	Cluster   ClusterID `json:"cluster,omitempty"`
-	N         int       `json:"n,omitempty"`
-	Procs     ProcSet   `json:"procs,omitempty"`
-	Done      float64   `json:"done,omitempty"`
-	Mandatory bool      `json:"mandatory,omitempty"`
-	Serial    int       `json:"serial,omitempty"`
-	Aim       Aim       `json:"aim,omitempty"`
-	Outlook   *Outlook  `json:"outlook,omitempty"`
-	Spec      *Job      `json:"spec,omitempty"`
-	Net       *Network  `json:"net,omitempty"`
+	Kind      InputKind    `json:"kind"`
+	Job       JobID        `json:"job,omitempty"`
+	Epoch     Epoch        `json:"epoch,omitempty"`
+	Part      int          `json:"part,omitempty"`
+	Cluster   ClusterID    `json:"cluster,omitempty"`
+	N         int          `json:"n,omitempty"`
+	Procs     ProcSet      `json:"procs,omitempty"`
+	Done      float64      `json:"done,omitempty"`
+	Mandatory bool         `json:"mandatory,omitempty"`
+	Serial    int          `json:"serial,omitempty"`
+	Aim       Aim          `json:"aim,omitempty"`
+	Outlook   *Outlook     `json:"outlook,omitempty"`
+	Spec      *Job         `json:"spec,omitempty"`
+	Net       *Network     `json:"net,omitempty"`
+	Grid      *ClusterSpec `json:"grid,omitempty"`
 }
 
 // InputKind says what is being told.
 type InputKind uint8
 
 const (
-	Tick      InputKind = iota // the moment the engine asked to be woken at
-	Submit                     // Spec
-	Cancel                     // Job: by its user
-	StopJob                    // Job: save, leave and be placed again, where Aim says if it can; by its user
-	Staged                     // Job, Epoch, Part: files arrived
-	Claimed                    // Job, Epoch, Part: the cluster holds the processors for us
-	ClaimLost                  // Job, Epoch, Part: somebody else has them; Mandatory: the cluster will never have the job
-	Started                    // Job, Epoch: all parts run
-	Answer                     // Job, Epoch, Part: N of the offer Serial accepted (0: of the open one); Done
-	GiveBack                   // Job, Epoch, Part: the N highest-numbered given back by the job itself; Serial counts them up (0: not numbered); Done
-	Ask                        // Job, Epoch, Part: the job wants N more; Mandatory
-	Progress                   // Job, Epoch: Done
-	InDanger                   // Job, Epoch: its deadline is; Outlook
-	Left                       // Job, Epoch: saved itself and left after a stop
-	StaysOn                    // Job, Epoch: was told to stop, could not be saved and runs on
-	Ended                      // Job, Epoch: N is the exit code
-	Crashed                    // Job, Epoch: ended through no fault of its own; Mandatory: and is not to be started again
-	Polled                     // Cluster: Procs are used by others
-	HostsDown                  // Cluster: Procs failed
-	HostsUp                    // Cluster: Procs are there (again)
-	Felt                       // Cluster: a newcomer would wait N seconds in its queue and get the part Done of a processor there; 0: it is out of reach
-	Weather                    // Cluster: how well its hosts are connected is Net
+	Tick          InputKind = iota // the moment the engine asked to be woken at
+	Submit                         // Spec; Aim, if it is to wait for that cluster alone
+	Cancel                         // Job: by its user
+	StopJob                        // Job: save, leave and be placed again, where Aim says if it can; by its user
+	Staged                         // Job, Epoch, Part: files arrived
+	Claimed                        // Job, Epoch, Part: the cluster holds the processors for us
+	ClaimLost                      // Job, Epoch, Part: somebody else has them; Mandatory: the cluster will never have the job
+	Started                        // Job, Epoch: all parts run
+	Answer                         // Job, Epoch, Part: N of the offer Serial accepted (0: of the open one); Done
+	GiveBack                       // Job, Epoch, Part: the N highest-numbered given back by the job itself; Serial counts them up (0: not numbered); Done
+	Ask                            // Job, Epoch, Part: the job wants N more; Mandatory
+	Progress                       // Job, Epoch: Done
+	InDanger                       // Job, Epoch: its deadline is; Outlook
+	Left                           // Job, Epoch: saved itself and left after a stop
+	StaysOn                        // Job, Epoch: was told to stop, could not be saved and runs on
+	Ended                          // Job, Epoch: N is the exit code
+	Crashed                        // Job, Epoch: ended through no fault of its own; Mandatory: and is not to be started again
+	Polled                         // Cluster: Procs are used by others
+	HostsDown                      // Cluster: Procs failed
+	HostsUp                        // Cluster: Procs are there (again)
+	Felt                           // Cluster: a newcomer would wait N seconds in its queue and get the part Done of a processor there; 0: it is out of reach
+	Weather                        // Cluster: how well its hosts are connected is Net
+	Migrate                        // Job: to Aim, else where Outlook says it ends soonest, else where its policy says; by its user
+	DefineCluster                  // Cluster: what it consists of is Grid; the number after the last adds one
 )
 
 var inputNames = [...]string{
@@ -53,7 +56,7 @@ var inputNames = [...]string{
 	Claimed: "claimed", ClaimLost: "claim-lost", Started: "started", Answer: "answer",
 	GiveBack: "give-back", Ask: "ask", Progress: "progress", Left: "left", Ended: "ended",
 	Crashed: "crashed", Polled: "polled", HostsDown: "hosts-down", HostsUp: "hosts-up",
-	InDanger: "in-danger", StaysOn: "stays-on", Felt: "felt", Weather: "weather",
+	InDanger: "in-danger", StaysOn: "stays-on", Felt: "felt", Weather: "weather", Migrate: "migrate", DefineCluster: "define-cluster",
 }
 
 func (k InputKind) String() string { return nameOf(inputNames[:], int(k)) }

@@ -84,6 +84,22 @@ const (
 	ClusterRefuses
 	NotStartedAgain
 	TooFewHosts
+	UserMoves
+	UserMovesSoonest
+	MoveForbidden
+	MoveSame
+	MoveRefused
+	MoveTooSmall
+	MoveOutOfReach
+	MoveNoRoom
+	MoveNowhere
+	MoveNotNow
+	MoveParts
+	PlacedWhole
+	NotSplit
+	ClusterRemoved
+	NotKnownYet
+	NotReached
 	numReasons
 )
 
@@ -137,6 +153,22 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	ProgramCrashed:    {"program-crashed", "its attempt ended through no fault of its own"},
 	NotStartedAgain:   {"not-started-again", "its attempt was lost in a way after which it is not started again"},
 	TooFewHosts:       {"too-few-hosts", "needs %[1]s hosts of one cluster, each with room for its part; at most %[2]s have that"},
+	UserMoves:         {"user-moves", "the user asked for it"},
+	UserMovesSoonest:  {"user-moves-soonest", "the user asked for it; expected to end soonest there: in about %[1]s s"},
+	MoveForbidden:     {"move-forbidden", "the job may not run there"},
+	MoveSame:          {"move-same", "the job is there already"},
+	MoveRefused:       {"move-refused", "the cluster refused the job before"},
+	MoveTooSmall:      {"move-too-small", "the job does not fit there: it needs %[1]s cores, the cluster has %[2]s, or too little memory"},
+	MoveOutOfReach:    {"move-out-of-reach", "the cluster is out of reach"},
+	MoveNoRoom:        {"move-no-room", "no room there now: the job needs %[1]s cores, %[2]s are free"},
+	MoveNowhere:       {"move-nowhere", "no other cluster where the job may run has room for it now"},
+	MoveNotNow:        {"move-not-now", "the job is being stopped or moved already"},
+	MoveParts:         {"move-parts", "the job runs in several clusters at once"},
+	PlacedWhole:       {"placed-whole", "placed whole in one cluster with room for it: only simulated jobs are split over clusters (place: fcm)"},
+	NotSplit:          {"not-split", "needs %[1]s processors, the largest cluster has %[2]s; only simulated jobs are split over clusters (place: fcm)"},
+	ClusterRemoved:    {"cluster-removed", "the cluster where it may run was removed from the settings"},
+	NotReached:        {"not-reached", "the clusters where it may run are out of reach"},
+	NotKnownYet:       {"not-known-yet", "waiting for a cluster that has not answered yet"},
 	ComesAgain:        {"comes-again", "waits to be placed again"},
 	MustGrow:          {"must-grow", "job %[1]s said that it must grow: %[2]s processors wanted"},
 	GivenBack:         {"given-back", "by the job itself"},

@@ -67,6 +67,9 @@ func (e *Engine) refused(j *world.Job, c *world.Cluster) {
 	e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch(), Cluster: c.ID()})
 	e.leaves(j)
 	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: waitsAs(j), Cluster: c.ID(), Mandatory: true, Why: why})
+	if at, pinned := j.Pin().Cluster(); pinned && at == c.ID() {
+		e.emit(core.Event{Kind: core.JobPinned, Job: j.Spec().ID, Epoch: j.Epoch(), Why: why})
+	}
 	if _, ok := place.EverFits(e.view(j.Spec().ID), j.Spec(), e.w.PlacePolicy(j.Spec())); !ok {
 		e.become(j, core.Failed, why)
 		return

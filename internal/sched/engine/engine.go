@@ -53,6 +53,9 @@ type Config struct {
 	// ClaimMargin is how long before the estimated start processors are
 	// claimed where they cannot be reserved.
 	ClaimMargin time.Duration
+	// Whole leaves no job split over clusters: whoever carries commands out cannot
+	// start the parts of one job together.
+	Whole bool
 	// Resched is how reluctant a job is to move for its deadline.
 	Resched resched.Config
 }
@@ -124,13 +127,16 @@ func (e *Engine) take(in *core.Input) {
 	case core.Tick:
 		return
 	case core.Submit:
-		e.submit(in.Spec)
+		e.submit(in.Spec, in.Aim)
 		return
 	case core.Polled, core.HostsDown, core.HostsUp:
 		e.clusterChanged(in)
 		return
 	case core.Felt:
 		e.felt(in)
+		return
+	case core.DefineCluster:
+		e.defineCluster(in)
 		return
 	case core.Weather:
 		e.weather(in)
@@ -146,6 +152,9 @@ func (e *Engine) take(in *core.Input) {
 		return
 	case core.StopJob:
 		e.stop(j, in.Aim, core.Reason{Code: core.AskedByUser})
+		return
+	case core.Migrate:
+		e.migrate(j, in)
 		return
 	}
 	if in.Epoch != j.Epoch() {
@@ -202,7 +211,17 @@ func (e *Engine) within(grace time.Duration) core.Time {
 	return e.now.Add(grace)
 }
 
-func (e *Engine) view(j core.JobID) world.View { return e.w.View(e.now, j) }
+func (e *Engine) view(j core.JobID) world.View {
+	v := e.w.View(e.now, j)
+	v.Whole = e.cfg.Whole
+	return v
+}
+
+// EverFits reports whether a job could be placed if nobody else were there, and
+// otherwise why not.
+func (e *Engine) EverFits(spec *core.Job) (core.Reason, bool) {
+	return place.EverFits(e.view(0), spec, e.w.PlacePolicy(spec))
+}
 
 // waitingView is the world as a job that waits to be placed may see it.
 func (e *Engine) waitingView(j core.JobID) world.View {

@@ -11,12 +11,15 @@ import (
 // submit takes in a new job: placed at once if that works, else to the tail of
 // the placement queue. A job told twice is taken once; one that can be run
 // nowhere at all was to be refused by whoever took it from the user.
-func (e *Engine) submit(spec *core.Job) {
+func (e *Engine) submit(spec *core.Job, aim core.Aim) {
 	if spec == nil || spec.Check() != nil || e.w.Job(spec.ID) != nil {
 		return
 	}
 	e.emit(core.Event{Kind: core.JobSubmitted, Job: spec.ID, Spec: spec, Why: core.Reason{Code: core.SubmittedByUser}})
 	j := e.w.Job(spec.ID)
+	if to, aimed := aim.Cluster(); aimed && e.refusesMove(j, to) == core.NoReason {
+		e.emit(core.Event{Kind: core.JobPinned, Job: spec.ID, Aim: aim, Why: core.Reason{Code: core.UserMoves}})
+	}
 	if why, ok := place.EverFits(e.view(spec.ID), spec, e.w.PlacePolicy(spec)); !ok {
 		e.become(j, core.Failed, why)
 		return

@@ -78,6 +78,17 @@ func (s *stage) event(ev *core.Event) string {
 		fmt.Fprintf(&b, "job %d %s", ev.Job, verdict)
 	case core.ClusterFelt:
 		fmt.Fprintf(&b, "%s gives a newcomer %g of a processor", s.cluster(ev.Cluster), ev.Done)
+	case core.ClusterDefined:
+		fmt.Fprintf(&b, "%s has %d processors", ev.Grid.Name, ev.Grid.Procs())
+		if ev.Grid.Removed {
+			b.WriteString(" and is removed")
+		}
+	case core.JobPinned:
+		where := "anywhere again"
+		if at, pinned := ev.Aim.Cluster(); pinned {
+			where = "on " + s.cluster(at) + " alone"
+		}
+		fmt.Fprintf(&b, "job %d is to be placed %s", ev.Job, where)
 	case core.ReclaimEnded:
 		fmt.Fprintf(&b, "reclaimed on %s for job %d", s.cluster(ev.Cluster), ev.Job)
 	default:

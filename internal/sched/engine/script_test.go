@@ -19,7 +19,7 @@ import (
 //	grid a=10 b=8,managed,depth=4 c=6,keep=2,growfree=1,reserves,speed=2
 //	files big=125MB@a
 //	link a b 1000                      megabits per second, both ways
-//	config approach=pwa policy=egs scan=30 grace=60 stop=600 margin=10 claims=300 tries=3 place=wf
+//	config approach=pwa policy=egs scan=30 grace=60 stop=600 margin=10 claims=300 tries=3 place=wf whole=yes
 //	at 30                              it is second 30 now
 //	wake                               it is when the engine asked to be woken
 //	tick                               the engine is called for no reason
@@ -30,6 +30,9 @@ import (
 //	answer 1 n=2 · giveback 1 n=2 · ask 1 n=2 must
 //	cancel 1 · stop 1 to=b · stays 1
 //	danger 1 stay=100 b=20 c=90/60     its deadline is; about so many seconds are left here, and in b; to go to c costs 60 of them, else 1
+//	migrate 1 to=b · migrate 1 b=20    by its user, to b; or where it ends soonest
+//	define c=4,speed=2 · define c=?    c was added or changed, or is not known yet
+//	remove c                           it is not in the settings any more
 //	felt a 0.5                         a newcomer gets half a processor in a
 //	poll a 0-3 · down a 0-1 · up a 0-1
 //	show                               the state of the grid
@@ -80,6 +83,9 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		c, err := s.clusterNamed(w.next())
 		return core.Input{Kind: kinds[verb], Cluster: c, Procs: procs(w.next())}, err
 	}
+	if verb == "define" || verb == "remove" {
+		return s.define(verb, w)
+	}
 	if verb == "felt" {
 		c, err := s.clusterNamed(w.next())
 		share, _ := strconv.ParseFloat(w.next(), 64)
@@ -87,7 +93,8 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	}
 	kinds := map[string]core.InputKind{"started": core.Started, "ended": core.Ended, "crashed": core.Crashed, "left": core.Left,
 		"progress": core.Progress, "staged": core.Staged, "claimed": core.Claimed, "lost": core.ClaimLost, "answer": core.Answer,
-		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob, "stays": core.StaysOn, "danger": core.InDanger}
+		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob, "stays": core.StaysOn, "danger": core.InDanger,
+		"migrate": core.Migrate}
 	kind, known := kinds[verb]
 	if !known {
 		return core.Input{}, fmt.Errorf("unknown directive %q", verb)
@@ -102,7 +109,7 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	in.Part, in.N, in.Mandatory = w.number(w.value("part")), w.number(w.value("n"))+w.number(w.value("code")), w.has("must")
 	in.Procs = procs(w.value("taken"))
 	in.Done, _ = strconv.ParseFloat(w.value("done"), 64)
-	if kind == core.InDanger {
+	if kind == core.InDanger || kind == core.Migrate {
 		in.Outlook = s.outlook(w)
 	}
 	if to := w.value("to"); to != "" {
@@ -119,6 +126,24 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		in.Epoch = core.Epoch(w.number(w.value("epoch")))
 	}
 	return in, w.err
+}
+
+// define reads what a cluster consists of from now on.
+func (s *stage) define(verb string, w *words) (core.Input, error) {
+	word := w.next()
+	name, _, _ := strings.Cut(word, "=")
+	id, err := s.clusterNamed(name)
+	if verb == "remove" {
+		spec := s.eng.World().Cluster(id).Spec()
+		spec.Removed = true
+		return core.Input{Kind: core.DefineCluster, Cluster: id, Grid: &spec}, err
+	}
+	spec := w.cluster(word)
+	if err != nil {
+		id = core.ClusterID(len(s.spec.Clusters))
+		s.spec.Clusters = append(s.spec.Clusters, world.ClusterSpec{Name: name})
+	}
+	return core.Input{Kind: core.DefineCluster, Cluster: id, Grid: &spec}, w.err
 }
 
 // outlook reads what is left of a job here and in the clusters named.
@@ -200,6 +225,7 @@ func (s *stage) prepare(verb string, w *words) error {
 		if w.value("approach") == "pwa" {
 			s.cfg.Approach = engine.PWA
 		}
+		s.cfg.Whole = w.value("whole") == "yes"
 		s.spec.MaxTries = w.number(w.value("tries"))
 		if w.is("place") {
 			return s.spec.DefaultPlace.UnmarshalText([]byte(w.value("place")))
@@ -255,7 +281,7 @@ func newWords(line string) *words {
 	w := &words{pairs: map[string]string{}, used: map[string]bool{}}
 	verb, _, _ := strings.Cut(line, " ")
 	for _, word := range strings.Fields(line) {
-		if k, v, ok := strings.Cut(word, "="); ok && verb != "grid" && verb != "files" {
+		if k, v, ok := strings.Cut(word, "="); ok && verb != "grid" && verb != "files" && verb != "define" {
 			w.pairs[k] = v
 		} else {
 			w.plain = append(w.plain, word)
@@ -345,6 +371,9 @@ func (w *words) cluster(word string) world.ClusterSpec {
 		default:
 			w.err = fmt.Errorf("what is %s?", o)
 		}
+	}
+	if options[0] == "?" {
+		return c
 	}
 	c.Hosts = []world.HostSpec{{Procs: w.number(options[0]), Speed: float64(speed)}}
 	return c

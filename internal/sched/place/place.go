@@ -30,6 +30,9 @@ func Place(v world.View, job *core.Job, policy core.PlacePolicy, dst []Choice) (
 		if policy == core.FlexibleMin {
 			minimise = flexibleMin
 		}
+		if policy == core.FlexibleMin && v.Whole {
+			minimise = whole
+		}
 		list, why, ok := minimise(v, job, dst)
 		if !ok { // nothing is free: into the queues of clusters that have one
 			if queued, w, ok := oneByOne(v, job, worstFit, dst); ok {
@@ -44,6 +47,15 @@ func Place(v world.View, job *core.Job, policy core.PlacePolicy, dst []Choice) (
 	default:
 		return rankOrPack(v, job, worstFit, dst)
 	}
+}
+
+// whole: flexible cluster minimisation where jobs cannot be split.
+func whole(v world.View, job *core.Job, dst []Choice) ([]Choice, core.Reason, bool) {
+	list, why, ok := clusterMin(v, job, dst)
+	if ok {
+		why = core.Reason{Code: core.PlacedWhole}
+	}
+	return list, why, ok
 }
 
 // rankOrPack places component by component. Where those placed first leave no
@@ -75,18 +87,24 @@ func At(v world.View, job *core.Job, at core.ClusterID, dst []Choice) ([]Choice,
 // there, and otherwise why not. Whoever passes will be placed once the grid
 // has drained, if not sooner.
 func EverFits(v world.View, job *core.Job, policy core.PlacePolicy) (core.Reason, bool) {
-	flexible := policy == core.FlexibleMin
+	flexible := policy == core.FlexibleMin && !v.Whole
 	for i := range job.Components {
 		comp := &job.Components[i]
 		need, widest, total := comp.Min, 0, 0
 		for _, c := range v.Clusters() {
 			if eligible(v, job, comp, c) {
+				if c.Unknown() { // it may turn out to be large enough
+					return core.Reason{}, true
+				}
 				widest = max(widest, c.Usable())
 				total += max(0, c.Usable())
 			}
 		}
 		if flexible {
 			need, widest = job.MinSize(), total
+		}
+		if widest < need && total >= need && policy == core.FlexibleMin {
+			return core.Reason{Code: core.NotSplit, A: float64(need), B: float64(widest)}, false
 		}
 		if widest < need {
 			return core.Reason{Code: core.NeverFits, A: float64(need), B: float64(widest)}, false
@@ -103,14 +121,16 @@ func EverFits(v world.View, job *core.Job, policy core.PlacePolicy) (core.Reason
 }
 
 // eligible reports whether the component could run in the cluster: it meets
-// the requirements, has not refused the job, and the input files can be brought
-// there.
+// the requirements, has not refused the job, the user did not choose another, and
+// the input files can be brought there.
 func eligible(v world.View, job *core.Job, comp *core.Component, c *world.Cluster) bool {
-	if !c.Meets(comp) {
+	if at, except := v.Except.Cluster(); !c.Meets(comp) || except && at == c.ID() {
 		return false
 	}
-	if j := v.Job(job.ID); j != nil && j.Barred(c.ID()) {
-		return false
+	if j := v.Job(job.ID); j != nil {
+		if at, pinned := j.Pin().Cluster(); j.Barred(c.ID()) || pinned && at != c.ID() {
+			return false
+		}
 	}
 	if len(comp.Inputs) == 0 {
 		return true
@@ -243,7 +263,7 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 		return Choice{}, core.Reason{Code: core.TooFewHosts, A: float64(comp.Pattern.Nodes), B: float64(seats)}, false
 	}
 	if !found {
-		return Choice{}, core.Reason{Code: core.NoRoom, A: float64(comp.Min), B: float64(widest)}, false
+		return Choice{}, noRoom(v, job, comp, widest), false
 	}
 	switch {
 	case why.Code != core.MostIdle: // tells all there is to tell
@@ -255,6 +275,34 @@ func pick(v world.View, job *core.Job, i int, taken []int, rank ranking) (Choice
 		why.Code = core.OnlyChoice
 	}
 	return Choice{Component: i, Cluster: chosen.cluster.ID(), Size: firstSize(chosen), Min: comp.Min, Max: min(comp.Max, chosen.cluster.Usable())}, why, true
+}
+
+// noRoom is why a component has no place: the clusters where it may run have no
+// room, or none of them can be asked.
+func noRoom(v world.View, job *core.Job, comp *core.Component, widest int) core.Reason {
+	unknown, closed, removed := 0, 0, 0
+	for _, c := range v.Clusters() {
+		switch {
+		case c.Removed():
+			removed++
+		case !eligible(v, job, comp, c):
+		case c.Unknown():
+			unknown++
+		case c.Closed():
+			closed++
+		default:
+			return core.Reason{Code: core.NoRoom, A: float64(comp.Min), B: float64(widest)}
+		}
+	}
+	switch {
+	case closed > 0:
+		return core.Reason{Code: core.NotReached}
+	case unknown > 0:
+		return core.Reason{Code: core.NotKnownYet}
+	case removed > 0:
+		return core.Reason{Code: core.ClusterRemoved}
+	}
+	return core.Reason{Code: core.NoRoom, A: float64(comp.Min), B: float64(widest)}
 }
 
 // firstSize is the size at which a component starts: what it asks for, else an

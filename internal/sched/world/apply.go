@@ -21,6 +21,8 @@ func (w *World) Apply(ev *core.Event) error {
 		w.scans++
 		w.scanned = ev.At
 		return nil
+	case core.ClusterDefined:
+		return w.defined(ev)
 	case core.OthersPolled, core.HostsFailed, core.HostsJoined, core.ReclaimBegan, core.ReclaimEnded, core.ClusterFelt, core.NetworkFelt:
 		return w.applyCluster(ev)
 	}
@@ -37,6 +39,12 @@ func (w *World) Apply(ev *core.Event) error {
 		return w.planned(j, ev)
 	case core.JobJudged:
 		return nil // told for those who ask why; what follows from it are events of their own
+	case core.JobPinned:
+		if at, pinned := ev.Aim.Cluster(); pinned && int(at) >= len(w.clusters) || ev.Aim < 0 {
+			return w.broken(ev, "names a cluster that is not there")
+		}
+		j.pin = ev.Aim
+		return nil
 	case core.JobProgressed:
 		j.pace.report(ev.At, ev.Done, j.Size(), j.scaling)
 		return nil

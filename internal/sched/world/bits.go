@@ -11,6 +11,13 @@ type bitset []uint64
 
 func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
 
+// widened is the set with room for n members; all of them stay.
+func (b bitset) widened(n int) bitset {
+	wide := newBitset(n)
+	copy(wide, b)
+	return wide
+}
+
 func (b bitset) set(s core.ProcSet)   { b.each(s, func(w *uint64, m uint64) { *w |= m }) }
 func (b bitset) clear(s core.ProcSet) { b.each(s, func(w *uint64, m uint64) { *w &^= m }) }
 

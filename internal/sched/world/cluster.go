@@ -7,23 +7,11 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// ClusterSpec is what is known about a cluster from the start.
-type ClusterSpec struct {
-	Name     string
-	Hosts    []HostSpec // fastest first, if the order is to mean anything: low processor numbers are used first
-	KeepFree int        // processors always left to local users
-	GrowFree int        // processors that growing leaves free besides: room for who comes next
-	Managed  bool       // has a queue of its own: we hand jobs over, it decides when they start
-	Depth    int        // processors that our jobs may wait for in that queue; 0: no limit
-	Reserves bool       // can hold processors between placement and start
-}
+// ClusterSpec is what a cluster consists of.
+type ClusterSpec = core.ClusterSpec
 
 // HostSpec is one host of a cluster.
-type HostSpec struct {
-	Procs  int
-	Speed  float64 // relative to the reference host
-	Memory int64   // bytes; 0 if unknown
-}
+type HostSpec = core.HostSpec
 
 // Cluster is the state of one cluster as the engine knows it. Policies read
 // it; only Apply changes it.
@@ -59,9 +47,18 @@ type Cluster struct {
 }
 
 func newCluster(id core.ClusterID, spec ClusterSpec) *Cluster {
-	c := &Cluster{id: id, spec: spec, share: 1}
+	c := &Cluster{id: id, share: 1}
+	c.describe(spec)
+	c.free, c.held = newBitset(c.procs), newBitset(c.procs)
+	c.others, c.down = newBitset(c.procs), newBitset(c.procs)
+	c.recount()
+	return c
+}
+
+// describe takes over what the cluster consists of.
+func (c *Cluster) describe(spec ClusterSpec) {
+	c.spec, c.procs, c.speed, c.memory = spec, spec.Procs(), 0, 0
 	for i, h := range spec.Hosts {
-		c.procs += h.Procs
 		if i == 0 || h.Speed < c.speed {
 			c.speed = h.Speed
 		}
@@ -72,10 +69,6 @@ func newCluster(id core.ClusterID, spec ClusterSpec) *Cluster {
 	if c.speed <= 0 {
 		c.speed = 1 // nothing is known: like the reference host
 	}
-	c.free, c.held = newBitset(c.procs), newBitset(c.procs)
-	c.others, c.down = newBitset(c.procs), newBitset(c.procs)
-	c.recount()
-	return c
 }
 
 // ID is the cluster's number.
@@ -96,7 +89,16 @@ func (c *Cluster) Share() float64 { return c.share }
 
 // Closed reports whether the cluster is out of reach: who runs there runs on,
 // nobody new is sent there.
-func (c *Cluster) Closed() bool { return c.share == 0 }
+func (c *Cluster) Closed() bool { return c.share == 0 || c.spec.Removed }
+
+// Removed reports whether the settings do not name the cluster any more.
+func (c *Cluster) Removed() bool { return c.spec.Removed }
+
+// Unknown reports whether nobody knows yet what the cluster consists of.
+func (c *Cluster) Unknown() bool { return len(c.spec.Hosts) == 0 && !c.spec.Removed }
+
+// Spec is what the cluster consists of. It must not be changed.
+func (c *Cluster) Spec() ClusterSpec { return c.spec }
 
 // Wait is how many seconds a newcomer would wait in the cluster's own queue
 // because of others, as last felt.
@@ -174,6 +176,9 @@ func (c *Cluster) Failed(s core.ProcSet) int {
 // Meets reports whether the cluster meets the component's requirements,
 // whoever uses it now.
 func (c *Cluster) Meets(comp *core.Component) bool {
+	if c.spec.Removed {
+		return false
+	}
 	if len(comp.Clusters) > 0 && !slices.Contains(comp.Clusters, c.id) {
 		return false
 	}

@@ -17,6 +17,7 @@ type Job struct {
 	attempts  int              // how often it has been running
 	losses    int              // how many of these attempts were lost
 	aim       core.Aim         // where it is to go once it has stopped
+	pin       core.Aim         // where alone it may be placed until it runs
 	barred    []core.ClusterID // clusters that will not have it
 	due       core.Time        // to have left, if stopping, or to have all claims, if queued; 0 for any time
 
@@ -101,6 +102,10 @@ func (j *Job) Barred(c core.ClusterID) bool { return slices.Contains(j.barred, c
 
 // Aim is where the job is to go once it has stopped.
 func (j *Job) Aim() core.Aim { return j.aim }
+
+// Pin is the only cluster where the job may be placed until it runs; 0: any that
+// it allows.
+func (j *Job) Pin() core.Aim { return j.pin }
 
 // Moves is how often the job has been stopped and started again, not counting
 // attempts that were lost.

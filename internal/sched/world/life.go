@@ -90,7 +90,7 @@ func (j *Job) runOn() {
 func (w *World) run(j *Job, now core.Time) {
 	j.started = now
 	j.attempts++
-	j.tries = 0
+	j.tries, j.pin = 0, 0
 	j.pace.begun(now, j.attempts == 1)
 	for _, p := range j.parts {
 		if p.cluster.spec.Managed {

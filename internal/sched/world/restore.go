@@ -35,6 +35,31 @@ func Restore(spec Spec, snapshot []byte) (*World, error) {
 	return w, nil
 }
 
+// SnapshotClusters is what the clusters of a snapshot consist of. Those of earlier
+// versions tell no more than how many processors each host has.
+func SnapshotClusters(snapshot []byte) ([]ClusterSpec, error) {
+	s, err := readShot(snapshot)
+	if err != nil {
+		return nil, err
+	}
+	var list []ClusterSpec
+	for i := range s.Clusters {
+		c := &s.Clusters[i]
+		spec := c.Spec
+		if spec.Name == "" {
+			spec = ClusterSpec{Name: c.Name, Managed: c.Managed}
+			for _, n := range c.Hosts {
+				spec.Hosts = append(spec.Hosts, HostSpec{Procs: n, Speed: 1})
+			}
+		}
+		if !spec.Valid() {
+			return nil, bad("cluster %s cannot be", spec.Name)
+		}
+		list = append(list, spec)
+	}
+	return list, nil
+}
+
 func readShot(snapshot []byte) (*worldShot, error) {
 	head := min(len(snapshot), snapshotHead)
 	if head < snapshotHead || string(snapshot[:len(snapshotMagic)]) != snapshotMagic {
@@ -202,7 +227,7 @@ func (r *restorer) possible(s *jobShot) error {
 func (s *jobShot) job() *Job {
 	spec := s.Spec // of its own, or one job would keep the whole snapshot alive
 	return &Job{spec: &spec, state: s.State, since: s.Since, submitted: s.Submitted, started: s.Started, epoch: s.Epoch,
-		attempts: s.Attempts, losses: s.Losses, aim: s.Aim, barred: s.Barred, due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
+		attempts: s.Attempts, losses: s.Losses, aim: s.Aim, pin: s.Pin, barred: s.Barred, due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
 		notBefore: s.NotBefore, roomAfter: s.RoomAfter,
 		pace: pace{at: s.Pace.At, done: s.Pace.Done, from: s.Pace.From, start: s.Pace.Start, size: s.Pace.Size, rate: s.Pace.Rate, blind: s.Pace.Blind}}
 }

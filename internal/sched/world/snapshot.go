@@ -52,6 +52,7 @@ type clusterShot struct {
 	Name    string
 	Hosts   []int // processors of each
 	Managed bool
+	Spec    core.ClusterSpec // in full; without a name in those of earlier versions
 
 	Share      float64
 	Net        []float64 // between its hosts; nil: nothing is known
@@ -90,6 +91,7 @@ type jobShot struct {
 	Attempts  int
 	Losses    int
 	Aim       core.Aim
+	Pin       core.Aim
 	Barred    []core.ClusterID
 	Due       core.Time
 	FirstScan int64
@@ -198,7 +200,7 @@ func sign(before bool) int {
 }
 
 func (c *Cluster) shot() clusterShot {
-	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Share: c.share, Wait: c.wait,
+	s := clusterShot{Name: c.spec.Name, Managed: c.spec.Managed, Spec: c.spec, Share: c.share, Wait: c.wait,
 		Others: c.others, Down: c.down, ReclaimFor: c.reclaimFor}
 	for _, h := range c.spec.Hosts {
 		s.Hosts = append(s.Hosts, h.Procs)
@@ -221,7 +223,7 @@ func (s *Scaling) shot(fresh *Scaling) scalingShot {
 
 func (j *Job) shot(fresh *Scaling) jobShot {
 	s := jobShot{Spec: *j.spec, State: j.state, Since: j.since, Submitted: j.submitted, Started: j.started, Epoch: j.epoch,
-		Attempts: j.attempts, Losses: j.losses, Aim: j.aim, Barred: j.barred, Due: j.due, FirstScan: j.firstScan, Tries: j.tries,
+		Attempts: j.attempts, Losses: j.losses, Aim: j.aim, Pin: j.pin, Barred: j.barred, Due: j.due, FirstScan: j.firstScan, Tries: j.tries,
 		NotBefore: j.notBefore, RoomAfter: j.roomAfter,
 		Pace: paceShot{At: j.pace.at, Done: j.pace.done, From: j.pace.from, Start: j.pace.start, Size: j.pace.size, Rate: j.pace.rate, Blind: j.pace.blind}}
 	for _, p := range j.parts {

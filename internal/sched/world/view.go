@@ -18,6 +18,10 @@ type View struct {
 	RunningFirst bool
 	NeverShrinks bool // what a running job is given it keeps until it ends
 	Empty        bool // the world as it would be if nobody used it
+	// Whole leaves no job split over clusters.
+	Whole bool
+	// Except hides a cluster: the one that the job is to leave.
+	Except core.Aim
 	world        *World
 }
 

@@ -92,6 +92,15 @@ func (w *World) Job(id core.JobID) *Job { return w.jobs[id] }
 // Live is the number of jobs that are not over.
 func (w *World) Live() int { return len(w.jobs) }
 
+// Jobs lists the live jobs by number.
+func (w *World) Jobs() []*Job {
+	list := make([]*Job, 0, len(w.jobs))
+	for _, id := range sortedKeys(w.jobs) {
+		list = append(list, w.jobs[id])
+	}
+	return list
+}
+
 // Holders lists the jobs that hold any of the processors, by number. It looks
 // at all live jobs: hosts fail rarely.
 func (w *World) Holders(c *Cluster, procs core.ProcSet) []*Job {
@@ -202,6 +211,9 @@ func (w *World) NearestReplica(f core.FileID, c core.ClusterID) (from core.Clust
 func (w *World) pathTime(a, b core.ClusterID, bytes int64) (time.Duration, bool) {
 	if w.spec.Paths == nil {
 		return 0, true
+	}
+	if int(max(a, b)) >= len(w.spec.Paths) {
+		return 0, false // a cluster that was added later
 	}
 	p := w.spec.Paths[a][b]
 	if p.Mbps <= 0 {
