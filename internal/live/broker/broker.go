@@ -36,6 +36,7 @@ type Options struct {
 	Depot    *depot.Store
 	Users    Users // besides the broker's own; nil: there are no others
 	Clusters []Cluster
+	Place    core.PlacePolicy // of jobs that name none; the zero value: by their deadline
 	Engine   engine.Config
 	Sample   time.Duration // how often agents look; 0: 2 s
 	Rule     string        // by which agents predict; "": the usual one
@@ -45,6 +46,7 @@ type Options struct {
 	// Moved hears of every transfer between two clusters, of which "" is the
 	// broker: how many bytes were sent, and in what time. nil: nobody does.
 	Moved func(from, to string, bytes int64, took time.Duration)
+	Stale func() bool // whether the settings were changed since; nil: nobody knows
 	Clock clock.Clock
 	Log   *slog.Logger
 }
@@ -66,13 +68,20 @@ type Cluster struct {
 	Site        string                         // clusters of one site see the same files; "": that of the broker
 	Files       driver.Stager                  // moves them; nil: the driver does, if it can
 	Indirect    bool                           // not from or to other clusters without the broker
+	Removed     bool                           // the settings do not name it any more; who runs there runs on
+	Away        error                          // why it cannot be asked yet; nil: nothing is wrong with it
+	// Describe asks the cluster what it consists of, and is asked again when it has
+	// been out of reach. nil: what is said here is all.
+	Describe func(context.Context) (Cluster, error)
+	Close    func() // called once it is removed and no job is left there; nil: nothing to close
 }
 
 // Broker is the live broker. Its methods may be called from any goroutine.
 type Broker struct {
-	opt      Options
-	clusters []*cluster
-	features []string // that the processors of all clusters have
+	opt          Options
+	clusterList  atomic.Pointer[[]*cluster] // by number; replaced as a whole, by the loop alone
+	defaultPlace atomic.Uint32              // policy of jobs that name none
+
 	past     pastRuns
 	replicas replicas
 	ways     ways
@@ -107,19 +116,6 @@ type Broker struct {
 	writing   sync.Mutex // one at a time adds to files of the user
 }
 
-// cluster is a cluster and what the broker noticed of it.
-type cluster struct {
-	Cluster
-	id core.ClusterID
-
-	mu   sync.Mutex
-	load driver.Load
-	away error         // why it is out of reach; nil: it is not
-	wait float64       // seconds that a newcomer of one processor waits in its queue
-	told felt          // what the engine was told
-	net  *core.Network // between its hosts, as the engine was told; nil: nothing
-}
-
 // Open makes a broker of what is stored. It does nothing before Run.
 func Open(ctx context.Context, opt Options) (*Broker, error) {
 	if opt.Clock == nil {
@@ -137,10 +133,8 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 	b := &Broker{opt: opt, mail: make(chan func(*turn), 256), stopped: make(chan struct{}),
 		jobs: map[core.JobID]*job{}, shelves: map[uint32]*replicas{}, wake: core.Never, awaited: map[awaitedKey]*awaited{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
-	for i, c := range opt.Clusters {
-		b.clusters = append(b.clusters, &cluster{Cluster: c, id: core.ClusterID(i), load: driver.Load{Share: 1}, told: felt{share: 1}})
-	}
-	b.features = sharedFeatures(opt.Clusters)
+	b.setDefaultPlace(opt.Place)
+	b.opt.Engine.Whole = true // the parts of a job cannot be started together yet
 	err := b.load(ctx)
 	if err == nil {
 		err = b.openWeather(ctx)
@@ -171,8 +165,8 @@ func (b *Broker) Run(ctx context.Context) error {
 	defer b.work.Wait()
 	defer b.cancel()
 	b.resume()
-	for _, c := range b.clusters {
-		b.goBeside(func(ctx context.Context) { b.feel(ctx, c) })
+	for _, c := range b.clusters() {
+		b.watchCluster(c.id)
 	}
 	b.goBeside(b.housekeep)
 	b.goBeside(b.watchWeather)
@@ -265,39 +259,4 @@ func (b *Broker) jobLog(j *job, stream int) *joblog.Log {
 		*l = b.log(j.rec.ID, stream)
 	}
 	return *l
-}
-
-// sharedFeatures is what the processors of all clusters can do; nil if that is
-// not known of all.
-func sharedFeatures(clusters []Cluster) []string {
-	count := map[string]int{}
-	for _, c := range clusters {
-		if c.CPUFeatures == nil {
-			return nil
-		}
-		for _, f := range c.CPUFeatures {
-			count[f]++
-		}
-	}
-	var shared []string
-	for _, f := range clusters[0].CPUFeatures {
-		if count[f] == len(clusters) {
-			shared = append(shared, f)
-		}
-	}
-	for _, c := range clusters {
-		if len(c.CPUFeatures) > len(shared) {
-			return shared
-		}
-	}
-	return nil // all alike: nothing to hide
-}
-
-func (b *Broker) clusterNamed(name string) *cluster {
-	for _, c := range b.clusters {
-		if c.Name == name {
-			return c
-		}
-	}
-	return nil
 }

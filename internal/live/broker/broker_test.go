@@ -14,7 +14,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/predict"
-	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
 func (g *grid) view(id core.JobID) *broker.View {
@@ -344,40 +343,6 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 	}
 	if _, err := g.broker().Job(t.Context(), "99"); !badinput.Is(err) {
 		t.Errorf("job 99: %v", err)
-	}
-}
-
-func TestClustersMayChangeWhileNoJobLives(t *testing.T) {
-	g := newGrid(t)
-	id := g.submit(jobfile.Job{})
-	a := g.next()
-	a.run()
-	g.until(id, core.Running)
-	g.kill()
-	o := g.options()
-	o.Clusters[0].Hosts = []world.HostSpec{{Procs: 5, Speed: 1}}
-	if _, err := broker.Open(t.Context(), o); !badinput.Is(err) {
-		t.Errorf("a cluster changed under a running job: %v", err)
-	}
-	g.up()
-	a.connect()
-	a.end(0)
-	g.until(id, core.Done)
-	g.kill()
-	b, err := broker.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- b.Run(ctx) }()
-	views, err := b.Clusters(t.Context())
-	if err != nil || len(views) != 2 || views[0].Procs != 5 || views[0].Idle != 5 {
-		t.Errorf("the clusters are %+v, %v", views, err)
-	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }
 

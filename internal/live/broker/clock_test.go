@@ -46,16 +46,15 @@ type scene struct {
 
 func setScene(g *grid) scene {
 	var s scene
-	full := jobfile.Job{Min: 2, Max: 2, Deadline: 30 * time.Minute}
-	s.running = g.submit(full)
+	s.running = g.submit(jobfile.Job{On: []string{"a"}, Deadline: 30 * time.Minute})
 	s.runs = g.next()
 	s.runs.run()
-	s.leaving = g.submit(jobfile.Job{Min: 2, Max: 2, Retries: 3})
+	s.leaving = g.submit(jobfile.Job{Retries: 3})
 	s.leaves = g.next()
 	s.leaves.run()
 	g.until(s.running, core.Running)
 	g.until(s.leaving, core.Running)
-	s.waiting = g.submit(full)
+	s.waiting = g.submit(jobfile.Job{On: []string{"a"}, Min: 2, Max: 2, Deadline: 30 * time.Minute})
 	go func() {
 		// Nobody waits for the answer: the broker is killed before.
 		_, _ = g.broker().Migrate(context.Background(), fmt.Sprint(s.leaving), "")

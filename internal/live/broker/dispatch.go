@@ -28,7 +28,39 @@ func (t *turn) command(c core.Command) {
 		t.after(func() { t.b.carryOut(j, id, c) })
 	case core.Stop:
 		t.after(func() { j.order(wire.Order{Kind: wire.Stop, By: c.Due}) })
+	case core.Claim:
+		t.claim(j, c)
+	case core.Offer: // nobody carries it to the program: it keeps what it has
+		t.decline(j, c)
+	default:
+		t.b.opt.Log.Error("a command that nobody carries out", "command", c.Kind, "job", c.Job)
 	}
+}
+
+// claim: the processors of a job of one part are its own while its files are
+// brought. The parts of a job in several clusters cannot be started together: it
+// is placed again, whole.
+func (t *turn) claim(j *job, c core.Command) {
+	if w := t.b.eng.World().Job(c.Job); w == nil || len(w.Parts()) == 1 {
+		return
+	}
+	t.after(func() {
+		t.b.tell(func(t *turn) {
+			t.explain(j, "lost", "placed again", "it was split over several clusters, which only simulated jobs can be", nil)
+			t.step(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Part: c.Part})
+		})
+	})
+}
+
+// decline answers an offer of another size with what a program says that cannot
+// change it.
+func (t *turn) decline(j *job, c core.Command) {
+	t.after(func() {
+		t.b.tell(func(t *turn) {
+			t.explain(j, "resize", "stays as it is", "programs cannot change their size while they run yet", nil)
+			t.step(&core.Input{Kind: core.Answer, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Serial: c.Serial})
+		})
+	})
 }
 
 // carryOut does a command of the outbox, after those before it for the same job.
@@ -122,7 +154,7 @@ func (t *turn) attempt(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
 	a := &wire.Attempt{Job: j.rec.ID, Epoch: epoch, Mark: j.rec.Mark, Cluster: c.Name, Spec: *j.spec, Index: j.rec.Index, Parent: j.rec.Parent,
 		Procs: p.Size(), Held: p.Procs(), Speed: t.b.eng.World().Cluster(c.id).Speed(), Broker: t.b.opt.Socket, Nice: c.Nice, MPI: c.MPI,
 		Work: j.rec.Work, Saved: j.saved, Every: wire.Every{Sample: t.b.opt.Sample}, Rule: t.b.opt.Rule,
-		Deadline: j.rec.Deadline, Now: t.now, CPUFeatures: t.b.features}
+		Deadline: j.rec.Deadline, Now: t.now, CPUFeatures: t.b.features()}
 	if len(j.saved) > 0 {
 		a.Used = j.saved[0].Used
 	}
@@ -156,7 +188,7 @@ func (b *Broker) release(id driver.ID, at core.ClusterID) bool {
 // than being wrong.
 func (b *Broker) releaseAt(id driver.ID, at core.ClusterID) error {
 	var errs []error
-	for _, c := range b.clusters {
+	for _, c := range b.clusters() {
 		if c.id == at || c.Kind == localKind {
 			errs = append(errs, c.Driver.Release(b.ctx, id))
 		}

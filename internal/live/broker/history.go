@@ -150,7 +150,10 @@ type ClusterView struct {
 func (b *Broker) Clusters(ctx context.Context) ([]ClusterView, error) {
 	var list []ClusterView
 	err := b.ask(ctx, func(*turn) {
-		for _, c := range b.clusters {
+		for _, c := range b.clusters() {
+			if c.Removed && !b.eng.World().InUse(b.eng.World().Cluster(c.id)) {
+				continue
+			}
 			w := b.eng.World().Cluster(c.id)
 			v := ClusterView{Cluster: c.Cluster, Procs: w.Procs(), Idle: w.Idle(), Speed: w.Speed()}
 			for _, j := range b.jobs {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
-	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/observe/weather"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/measured"
 	"github.com/godwit-hpc/godwit/internal/observe/weather/watch"
@@ -33,9 +32,10 @@ func (b *Broker) Hosts(ctx context.Context, on string) ([]HostView, error) {
 	if err := b.isCluster(on); err != nil {
 		return nil, err
 	}
-	lists := make([][]HostView, len(b.clusters))
+	clusters := b.offered()
+	lists := make([][]HostView, len(clusters))
 	err := b.ask(ctx, func(*turn) {
-		for i, c := range b.clusters {
+		for i, c := range clusters {
 			lists[i] = b.hostsOf(c)
 		}
 	})
@@ -45,7 +45,7 @@ func (b *Broker) Hosts(ctx context.Context, on string) ([]HostView, error) {
 	ctx, cancel := context.WithTimeout(ctx, toSayHowBusy)
 	defer cancel()
 	var all sync.WaitGroup
-	for i, c := range b.clusters {
+	for i, c := range clusters {
 		if s, ok := c.Driver.(driver.Surveyor); ok && c.Managed {
 			all.Go(func() {
 				survey, err := s.Survey(ctx)
@@ -69,10 +69,11 @@ func (b *Broker) Hosts(ctx context.Context, on string) ([]HostView, error) {
 
 // isCluster complains about the name of a cluster that there is not; "" is none.
 func (b *Broker) isCluster(on string) error {
-	if on != "" && b.clusterNamed(on) == nil {
-		return &badinput.Error{Field: "--on", Value: on, Want: badinput.Unknown("cluster", on, b.names())}
+	if on == "" {
+		return nil
 	}
-	return nil
+	_, err := b.target("--on", on)
+	return err
 }
 
 // hostsOf is what the loop knows of the hosts of a cluster.
@@ -159,7 +160,7 @@ func (b *Broker) Graph(on string, over time.Duration) (*nodesel.Network, error) 
 // only submitted from, and on this machine only if it is a cluster.
 func (b *Broker) offersSensor(i int, on string) bool {
 	whose := b.weather.whose[i]
-	return slices.ContainsFunc(b.clusters, func(c *cluster) bool {
+	return slices.ContainsFunc(b.clusters(), func(c *cluster) bool {
 		return (c.Name == whose || whose == "" && c.Site == "") && !c.Managed && c.asked(on)
 	})
 }
@@ -172,7 +173,7 @@ func (c *cluster) asked(on string) bool { return on == c.Name || on == "" && c.o
 // ours, or else maybe one of a manager's, of which we do not know the names.
 func (b *Broker) offersDescribed(name, on string) bool {
 	managed := false
-	for _, c := range b.clusters {
+	for _, c := range b.clusters() {
 		if !c.Managed && slices.Contains(c.HostNames, name) {
 			return c.asked(on)
 		}

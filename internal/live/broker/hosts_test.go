@@ -50,7 +50,7 @@ func measuring(t *testing.T, network string, clusters ...Cluster) (b *Broker, he
 	for i, c := range clusters {
 		c.Driver = many{hosts: max(1, len(c.HostNames))}
 		c.Hosts = make([]world.HostSpec, len(c.HostNames))
-		b.clusters = append(b.clusters, &cluster{Cluster: c, id: core.ClusterID(i)})
+		b.putCluster(newCluster(c, core.ClusterID(i)))
 	}
 	if err := b.openWeather(t.Context()); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestJobsAreOfferedHostsAndNothingElse(t *testing.T) {
 		{"which is away", []Cluster{slurm, {Name: "n", Site: "n", HostNames: []string{"n1"}}, {Name: "east", Site: "e", HostNames: []string{"east1"}}}, platform, "", away, "n1 east1"},
 	} {
 		b, here := measuring(t, c.network, c.clusters...)
-		b.clusters[0].away = c.away
+		b.clusters()[0].away = c.away
 		if c.network == "" {
 			for i, h := range b.weather.hosts {
 				for _, o := range b.weather.hosts[:i] {
@@ -117,7 +117,7 @@ func TestJobsArePlacedByTheNetworkThatHostsAreSelectedBy(t *testing.T) {
 	for i := 1; i < 20; i++ { // so many are measured to the first only
 		b.have(measured.Mbps, "h0", fmt.Sprint("h", i), float64(10*i))
 	}
-	net := b.networkOf(b.clusters[0])
+	net := b.networkOf(b.clusters()[0])
 	if !net.Of(20) || math.Abs(net.Pair(7, 12)/70-1) > 0.05 || math.Abs(net.Pair(0, 12)/120-1) > 0.05 {
 		t.Fatalf("%+v", net)
 	}
@@ -130,7 +130,7 @@ func TestJobsArePlacedByTheNetworkThatHostsAreSelectedBy(t *testing.T) {
 			t.Errorf("%s and %s have %v to be selected by and %v to be placed by", g.Hosts[l.A], g.Hosts[l.B], l.Mbps, net.Pair(l.A, l.B))
 		}
 	}
-	if net := b.networkOf(b.clusters[1]); !net.Of(3) || net.Known() {
+	if net := b.networkOf(b.clusters()[1]); !net.Of(3) || net.Known() {
 		t.Errorf("of a cluster that was not measured is known %+v", net)
 	}
 }

@@ -29,6 +29,7 @@ type job struct {
 	danger    bool            // the deadline was found in danger in this attempt
 	aimed     string          // why it is being stopped, for the history: moved or stopped
 	waits     string          // why it was last said to wait
+	verdict   core.Event      // what was last decided about a move
 	held      bool            // not given to the engine yet: the array has enough running, or it waits for others
 	awaits    bool            // it waits for others, or for a moment; it is held then
 	quote     *history.Quote

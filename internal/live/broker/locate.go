@@ -98,7 +98,7 @@ func hopeless(err error) bool {
 // inPlace says whether a cluster has an input without anybody bringing it.
 func (b *Broker) inPlace(in *store.Input, c *cluster) bool {
 	home := b.clusterNamed(in.Site)
-	return in.Site != jobfile.InDepot && home != nil && (home == c || home.Site == c.Site)
+	return in.Site != jobfile.InDepot && home != nil && (home.id == c.id || home.Site == c.Site)
 }
 
 // attemptInputs is what an agent in a cluster is told of the inputs.
@@ -132,8 +132,9 @@ func (b *Broker) bringTimes(ctx context.Context, inputs []store.Input) []time.Du
 		return nil
 	}
 	rows := b.transferRows(ctx)
-	list := make([]time.Duration, len(b.clusters))
-	for _, c := range b.clusters {
+	clusters := b.clusters()
+	list := make([]time.Duration, len(clusters))
+	for _, c := range clusters {
 		for i := range inputs {
 			list[c.id] += b.bringTime(ctx, rows, &inputs[i], c)
 		}

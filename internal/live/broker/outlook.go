@@ -66,7 +66,7 @@ func vitalsInputs(v *wire.Vitals) map[string]any {
 func questionInputs(b *Broker, v *wire.Vitals, moves []core.Alternative) map[string]any {
 	m := vitalsInputs(v)
 	for _, a := range moves {
-		name := b.clusters[a.Cluster].Name
+		name := b.clusters()[a.Cluster].Name
 		if d, ok := predict.FromQuantiles(a.Left); ok {
 			m[name+"_left_p50_s"], m[name+"_left_p95_s"], m[name+"_overhead_s"] = d.Median(), d.Quantile(0.95), a.Overhead
 		}
@@ -90,7 +90,7 @@ func (b *Broker) alternatives(ctx context.Context, j *job, v *wire.Vitals, input
 		rows = nil // what is guessed has to do
 	}
 	var moves []core.Alternative
-	for _, c := range b.clusters {
+	for _, c := range b.offered() {
 		if c.Name == j.rec.Cluster || len(allowed) > 0 && !slices.Contains(allowed, c.id) || c.outOfReach() != nil {
 			continue
 		}
@@ -185,9 +185,9 @@ func span(seconds float64) string {
 
 func (b *Broker) quotes(ctx context.Context, spec *jobfile.Job, allowed []core.ClusterID, need predict.Demand, bring []time.Duration) []Quote {
 	var list []Quote
-	for _, c := range b.clusters {
+	for _, c := range b.offered() {
 		q := Quote{Cluster: c.Name, Chance: -1, Transfer: predict.Point(leastBring.Seconds())}
-		if len(bring) > 0 && bring[c.id] > 0 {
+		if int(c.id) < len(bring) && bring[c.id] > 0 {
 			q.Transfer = predict.LogNormal(bring[c.id].Seconds(), b.bringSpread(c))
 		}
 		size := procs(c.Hosts)

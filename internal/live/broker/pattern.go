@@ -152,7 +152,7 @@ func lasting(trials []netgraph.Trial, now core.Time) []netgraph.Trial {
 func (b *Broker) trials(spec *jobfile.Job, now core.Time) []core.Trial {
 	var list []core.Trial
 	for _, trial := range lasting(spec.Trials, now) {
-		for _, c := range b.clusters {
+		for _, c := range b.clusters() {
 			if numbers := c.numbersOf(&trial); len(numbers) == spec.Pattern.Nodes {
 				list = append(list, core.Trial{Cluster: c.id, Hosts: numbers, Seconds: trial.Seconds, Until: until(&trial, now)})
 			}

@@ -19,10 +19,9 @@ import (
 )
 
 func TestTrialsOnOurHostsAreToldToTheEngineInTheirOrder(t *testing.T) {
-	b := &Broker{clusters: []*cluster{
-		{Cluster: Cluster{Name: "batch", HostNames: []string{"n1", "n2", "n3"}, Managed: true}, id: 0},
-		{Cluster: Cluster{Name: "n", HostNames: []string{"n1", "n2", "n3"}}, id: 1},
-	}}
+	b := new(Broker)
+	b.putCluster(newCluster(Cluster{Name: "batch", HostNames: []string{"n1", "n2", "n3"}, Managed: true}, 0))
+	b.putCluster(newCluster(Cluster{Name: "n", HostNames: []string{"n1", "n2", "n3"}}, 1))
 	now := time.Date(2026, 11, 15, 20, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	spec := &jobfile.Job{Pattern: &core.Pattern{Name: "x", Nodes: 2}, Trials: []netgraph.Trial{
@@ -67,7 +66,7 @@ func ofThree(t *testing.T) *Broker {
 	t.Helper()
 	b, _ := measuring(t, "", Cluster{Name: "n", Site: "n", HostNames: names("n", 3)}, Cluster{Name: "batch", Site: "b", Managed: true, HostNames: names("b", 2)})
 	var spec world.Spec
-	for _, c := range b.clusters {
+	for _, c := range b.clusters() {
 		for i := range c.Hosts {
 			c.Hosts[i] = world.HostSpec{Procs: 2, Speed: 1}
 		}
@@ -106,11 +105,11 @@ func TestItIsSaidWhyHostsAreInTheirOrder(t *testing.T) {
 		if c.measure != nil {
 			c.measure(b)
 		}
-		if net := b.networkOf(b.clusters[0]); net.Known() {
+		if net := b.networkOf(b.clusters()[0]); net.Known() {
 			b.eng.Step(1, &core.Input{Kind: core.Weather, Cluster: 0, Net: net})
 		}
 		turn, a := &turn{b: b, now: b.now()}, &wire.Attempt{Held: c.held}
-		turn.order(&job{spec: &jobfile.Job{Pattern: path}}, b.clusters[c.cluster], a)
+		turn.order(&job{spec: &jobfile.Job{Pattern: path}}, b.clusters()[c.cluster], a)
 		if len(turn.batch.Entries) != 1 || turn.batch.Entries[0].Choice != c.choice || turn.batch.Entries[0].Why != c.why {
 			t.Errorf("%s: %+v, want %q and %q", c.what, turn.batch.Entries, c.choice, c.why)
 		}

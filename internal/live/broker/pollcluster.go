@@ -26,8 +26,13 @@ func (f felt) worthTelling(was felt) bool {
 
 // feel keeps the engine told of what a newcomer would meet in a cluster, while
 // there is anybody to be placed or moved.
-func (b *Broker) feel(ctx context.Context, c *cluster) {
+func (b *Broker) feel(ctx context.Context, id core.ClusterID) {
 	for pause(ctx, b.opt.Sample) {
+		b.tidyCluster(ctx, id)
+		c := b.clusters()[id]
+		if c.Removed {
+			continue
+		}
 		if n, err := b.Live(ctx); err == nil && n > 0 {
 			b.feelOnce(ctx, c)
 			if b.patterns.Load() {
@@ -45,7 +50,7 @@ func (b *Broker) feelAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, atSubmission)
 	defer cancel()
 	var all sync.WaitGroup
-	for _, c := range b.clusters {
+	for _, c := range b.offered() {
 		all.Go(func() { b.feelOnce(ctx, c) })
 	}
 	all.Wait()
@@ -88,6 +93,7 @@ func (b *Broker) feelOnce(ctx context.Context, c *cluster) {
 		b.opt.Log.Warn("out of reach", "cluster", c.Name, "error", err)
 	case back:
 		b.opt.Log.Info("within reach again", "cluster", c.Name)
+		c.askAgain() // it may be another than it was
 	}
 	if tell {
 		b.tell(func(t *turn) {

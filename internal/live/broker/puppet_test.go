@@ -36,6 +36,13 @@ type puppet struct {
 	starts   int // calls of Start
 	load     driver.Load
 	fail     error // what Start returns
+	away     bool  // it is out of reach
+}
+
+func (p *puppet) setAway(away bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.away = away
 }
 
 // attempt is an agent in the hands of the test.
@@ -93,6 +100,9 @@ func (p *puppet) Find(context.Context) ([]driver.Found, error) {
 func (p *puppet) Load(context.Context) (driver.Load, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.away {
+		return driver.Load{}, driver.ErrAway
+	}
 	return p.load, nil
 }
 
@@ -209,6 +219,8 @@ type grid struct {
 	depot   *depot.Store // nil: jobs have no work folders
 	started chan *attempt
 	serving sync.WaitGroup
+	procs   int  // of a; 0: 2
+	removed bool // a is not in the settings
 
 	mu   sync.Mutex
 	br   *broker.Broker
@@ -245,10 +257,17 @@ func (p *puppet) closeAll() {
 func (g *grid) options() broker.Options {
 	cfg := engine.DefaultConfig()
 	cfg.ScanEvery = time.Second
-	return broker.Options{State: g.state, Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
+	o := broker.Options{State: g.state, Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
 		Clusters: []broker.Cluster{
 			{Name: "a", Kind: g.a.kind, Managed: g.a.own, Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}},
 			{Name: "b", Kind: g.b.kind, Driver: g.b, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}
+	if g.procs > 0 {
+		o.Clusters[0].Hosts[0].Procs = g.procs
+	}
+	if g.removed {
+		o.Clusters[0].Removed = true
+	}
+	return o
 }
 
 // up starts a broker on the store.

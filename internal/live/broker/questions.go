@@ -15,7 +15,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
-	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
 
 // View is a job as it is now.
@@ -272,71 +271,6 @@ func (b *Broker) Cancel(ctx context.Context, ref string) (*View, error) {
 		}
 	}
 	return b.view(ctx, j)
-}
-
-// Migrate moves a running job: to a cluster, or where it is expected to end
-// soonest. It returns when the job runs again, wherever that is.
-func (b *Broker) Migrate(ctx context.Context, ref, to string) (string, error) {
-	j, v, err := b.find(ctx, ref)
-	if err != nil {
-		return "", err
-	}
-	if j == nil || v.State != core.Running {
-		return "", fmt.Errorf("job %s is %s: only a job that runs can be moved", ref, v.State)
-	}
-	aim, err := b.destination(ctx, j, v, to)
-	if err != nil {
-		return "", err
-	}
-	from, epoch, began := v.Cluster, v.Epoch, b.now()
-	if err := b.ask(ctx, func(t *turn) {
-		t.step(&core.Input{Kind: core.StopJob, Job: j.rec.ID, Aim: aim})
-	}); err != nil {
-		return "", err
-	}
-	for {
-		next := j.nextChange()
-		if v, err = b.view(ctx, j); err != nil {
-			return "", err
-		}
-		switch {
-		case v.State.Terminal():
-			return fmt.Sprintf("%s ended before it could be moved: %s", j.shortName(), v.State), nil
-		case v.State == core.Running && v.Epoch == epoch:
-			return "", fmt.Errorf("%s stays in %s: %s", j.shortName(), from, v.Reason)
-		case v.State == core.Running:
-			return fmt.Sprintf("%s moved from %s to %s in %.1f s", j.shortName(), from, v.Cluster, b.now().Sub(began).Seconds()), nil
-		}
-		select {
-		case <-next:
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-b.ctx.Done():
-			return "", ErrStopped
-		}
-	}
-}
-
-// destination is where to move a job.
-func (b *Broker) destination(ctx context.Context, j *job, v *View, to string) (core.Aim, error) {
-	if to != "" {
-		c := b.clusterNamed(to)
-		switch {
-		case c == nil:
-			return 0, &badinput.Error{Field: "--to", Value: to, Want: badinput.Unknown("cluster", to, b.names())}
-		case to == v.Cluster:
-			return 0, fmt.Errorf("%s runs in %s already", j.shortName(), to)
-		}
-		return core.AimAt(c.id), nil
-	}
-	ctx = j.as(ctx)
-	quotes := b.quotes(ctx, j.spec, nil, predict.Demand{Work: predict.Point(1)}, b.bringTimes(ctx, v.Inputs))
-	for _, q := range quotes {
-		if q.Fits && q.Cluster != v.Cluster {
-			return core.AimAt(b.clusterNamed(q.Cluster).id), nil
-		}
-	}
-	return 0, fmt.Errorf("there is no other cluster where %s could run", j.shortName())
 }
 
 // Checkpoint saves a running job now.

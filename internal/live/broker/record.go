@@ -33,7 +33,7 @@ func (t *turn) note(ev *core.Event) {
 }
 
 func (t *turn) planned(j *job, ev *core.Event) {
-	c := t.b.clusters[ev.Cluster]
+	c := t.b.clusters()[ev.Cluster]
 	j.rec.Epoch, j.rec.Cluster, j.rec.Hosts, j.rec.Procs = ev.Epoch, c.Name, c.HostNames, ev.Procs.String()
 	j.rec.Seq, j.rec.Mark, j.rec.Method = 0, newMark(), ""
 	j.places = append(j.places, whereabouts{ev.Epoch, ev.Cluster})
@@ -77,7 +77,7 @@ func (t *turn) became(j *job, ev *core.Event) {
 		choice := "stop and place again"
 		j.aimed = string(history.Stopped)
 		if c, ok := ev.Aim.Cluster(); ok {
-			choice = fmt.Sprintf("move from %s to %s", j.rec.Cluster, t.b.clusters[c].Name)
+			choice = fmt.Sprintf("move from %s to %s", j.rec.Cluster, t.b.clusters()[c].Name)
 			if j.danger {
 				j.aimed = string(history.Moved)
 			}
@@ -165,12 +165,20 @@ func (t *turn) ran(j *job, how history.Outcome) {
 }
 
 func (t *turn) judged(j *job, ev *core.Event) {
+	j.verdict = *ev
 	choice := "stay in " + j.rec.Cluster
+	if j.rec.State != core.Running {
+		choice = "wait as before"
+	}
 	if c, ok := ev.Aim.Cluster(); ok {
-		choice = fmt.Sprintf("move to %s", t.b.clusters[c].Name)
+		choice = "move to " + t.b.clusters()[c].Name
 	} else if j.judged == ev.Why.Code {
 		return // the same again tells nobody anything
 	}
 	j.judged = ev.Why.Code
-	t.explain(j, "decide", choice, ev.Why.String(), j.question)
+	inputs := j.question
+	if !j.danger {
+		inputs = nil
+	}
+	t.explain(j, "decide", choice, ev.Why.String(), inputs)
 }

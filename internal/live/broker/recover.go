@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
-// shape is what must not change of a cluster while jobs run in it.
+// shape is what brokers of earlier versions remembered of a cluster.
 type shape struct {
 	Name  string `json:"name"`
 	Procs int    `json:"procs"`
@@ -38,10 +38,11 @@ func (b *Broker) load(ctx context.Context) error {
 	if err := b.loadReplicas(ctx); err != nil {
 		return err
 	}
-	if err := b.arrange(known, l); err != nil {
+	first, err := b.arrange(known, l)
+	if err != nil {
 		return err
 	}
-	w, err := b.restore(l)
+	w, err := b.restore(first, l)
 	if err != nil {
 		return err
 	}
@@ -67,8 +68,10 @@ func (b *Broker) load(ctx context.Context) error {
 			return err
 		}
 		j.requested, j.startedAt = rec.Started, rec.Started
-		if c := b.clusterNamed(rec.Cluster); c != nil {
-			j.places = []whereabouts{{rec.Epoch, c.id}}
+		for _, c := range w.Clusters() {
+			if c.Name() == rec.Cluster {
+				j.places = []whereabouts{{rec.Epoch, c.ID()}}
+			}
 		}
 		if err := b.loadQuote(ctx, j); err != nil {
 			return err
@@ -78,7 +81,7 @@ func (b *Broker) load(ctx context.Context) error {
 			b.patterns.Store(true)
 		}
 	}
-	return b.keepShape(ctx, w, len(l.Snapshots) == 0 && len(l.Events) == 0)
+	return b.takeOver(ctx, known != "")
 }
 
 // canRun refuses jobs that this broker would run as somebody else than their owner.
@@ -100,74 +103,70 @@ func (b *Broker) loadQuote(ctx context.Context, j *job) error {
 	return err
 }
 
-// arrange puts the clusters in the order in which the stored events number
-// them; new ones come last. A cluster that is gone, or has another size, can be
-// accepted only while no job lives.
-func (b *Broker) arrange(known string, l *store.Loaded) error {
+// arrange is what the clusters consisted of before the first event, as far as
+// brokers of earlier versions told: later ones have told by events. A cluster that
+// is gone, or has another size, can be accepted only while no job lives.
+func (b *Broker) arrange(known string, l *store.Loaded) ([]world.ClusterSpec, error) {
 	var was []shape
-	if known != "" {
-		if err := json.Unmarshal([]byte(known), &was); err != nil {
-			return fmt.Errorf("the list of clusters in the store: %w", err)
-		}
+	if known == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(known), &was); err != nil {
+		return nil, fmt.Errorf("the list of clusters in the store: %w", err)
 	}
 	live := slices.ContainsFunc(l.Jobs, func(j store.Job) bool { return !j.State.Terminal() })
-	var order []*cluster
+	var list []world.ClusterSpec
 	for _, s := range was {
-		c := b.clusterNamed(s.Name)
-		if c != nil && c.Elastic && live && len(c.Hosts) == 1 && procs(c.Hosts) != s.Procs {
-			// Hosts come and go there; what is in the store counts as many as there were.
-			b.opt.Log.Info("its size is taken over when no job lives", "cluster", c.Name, "processors", procs(c.Hosts), "were", s.Procs)
-			c.Hosts = []world.HostSpec{{Procs: s.Procs, Speed: c.Hosts[0].Speed, Memory: c.Hosts[0].Memory}}
-		}
-		if c != nil && procs(c.Hosts) == s.Procs {
-			order = append(order, c)
-			continue
-		}
-		if live {
-			what := "is gone"
-			if c != nil {
-				what = fmt.Sprintf("has %d processors now instead of %d", procs(c.Hosts), s.Procs)
+		i := slices.IndexFunc(b.opt.Clusters, func(c Cluster) bool { return c.Name == s.Name })
+		if i >= 0 {
+			c := &b.opt.Clusters[i]
+			spec := world.ClusterSpec{Name: c.Name, Hosts: c.Hosts, Managed: c.Managed, Depth: c.Queue}
+			if len(c.Hosts) <= 1 && procs(c.Hosts) != s.Procs { // hosts come and go there
+				spec.Hosts = []world.HostSpec{{Procs: s.Procs, Speed: 1}}
 			}
-			return &badinput.Error{Field: "clusters", Value: s.Name,
-				Want: fmt.Sprintf("the cluster as it was as long as jobs live; it %s. Wait for the jobs or cancel them, then change it", what)}
+			if spec.Procs() == s.Procs {
+				list = append(list, spec)
+				continue
+			}
 		}
-		l.Snapshots, l.First, l.Events = nil, l.NextEvent(), nil // nothing in them is about the clusters of today
-		order = nil
-		break
-	}
-	for _, c := range b.clusters {
-		if !slices.Contains(order, c) {
-			order = append(order, c)
+		if live && !readable(l) {
+			return nil, &badinput.Error{Field: "clusters", Value: s.Name,
+				Want: "the cluster as it was as long as jobs live that a broker of an earlier version took in; wait for the jobs or cancel them, then change it"}
 		}
+		if !readable(l) {
+			l.Snapshots, l.First, l.Events = nil, l.NextEvent(), nil // nothing in them is about the clusters of today
+			return nil, nil
+		}
+		list = append(list, world.ClusterSpec{Name: s.Name, Hosts: []world.HostSpec{{Procs: s.Procs, Speed: 1}}})
 	}
-	for i, c := range order {
-		c.id = core.ClusterID(i)
-	}
-	b.clusters = order
-	return nil
+	return list, nil
 }
 
-func procs(hosts []world.HostSpec) int {
-	n := 0
-	for _, h := range hosts {
-		n += h.Procs
-	}
-	return n
+// readable reports whether there is a snapshot to go by, which says itself what
+// clusters it is about.
+func readable(l *store.Loaded) bool {
+	return slices.ContainsFunc(l.Snapshots, func(s store.Snapshot) bool {
+		_, whole := l.After(s.UpTo)
+		_, err := world.SnapshotClusters(s.State)
+		return whole && err == nil
+	})
 }
 
 // restore makes the world of the newest snapshot that can be read and the events
 // after it.
-func (b *Broker) restore(l *store.Loaded) (*world.World, error) {
+func (b *Broker) restore(first []world.ClusterSpec, l *store.Loaded) (*world.World, error) {
 	spec := world.Spec{DefaultPlace: core.DeadlineFirst}
-	for _, c := range b.clusters {
-		spec.Clusters = append(spec.Clusters, world.ClusterSpec{Name: c.Name, Hosts: c.Hosts, Managed: c.Managed, Depth: c.Queue})
-	}
 	for _, s := range l.Snapshots {
 		events, whole := l.After(s.UpTo)
 		if !whole {
 			continue
 		}
-		w, err := world.Restore(spec, s.State)
+		clusters, err := world.SnapshotClusters(s.State)
+		spec.Clusters = clusters
+		var w *world.World
+		if err == nil {
+			w, err = world.Restore(spec, s.State)
+		}
 		if err != nil {
 			b.opt.Log.Warn("a snapshot cannot be used", "error", err)
 			continue
@@ -178,6 +177,7 @@ func (b *Broker) restore(l *store.Loaded) (*world.World, error) {
 	if l.First > 1 && len(l.Events) > 0 || l.First > 1 && len(l.Snapshots) > 0 {
 		return nil, fmt.Errorf("%w: no snapshot can be read and the events before number %d are gone", store.ErrDamaged, l.First)
 	}
+	spec.Clusters = first
 	w := world.New(spec)
 	return w, replay(w, l.Events)
 }
@@ -191,19 +191,15 @@ func replay(w *world.World, events []core.Event) error {
 	return nil
 }
 
-// keepShape remembers the clusters as they are numbered now, together with a
-// snapshot of the world if what was stored before is about others.
-func (b *Broker) keepShape(ctx context.Context, w *world.World, fresh bool) error {
-	var now []shape
-	for _, c := range b.clusters {
-		now = append(now, shape{c.Name, procs(c.Hosts)})
+// takeOver makes the clusters of the settings those of the world, and has what
+// follows from it stored. A store of an earlier version gets a snapshot, which says
+// what its clusters consist of.
+func (b *Broker) takeOver(ctx context.Context, earlier bool) error {
+	for _, c := range b.eng.World().Clusters() {
+		b.putCluster(stored(c))
 	}
-	text, err := json.Marshal(now)
-	if err != nil {
-		return err
-	}
-	if fresh && b.nextEvent > 1 {
-		state, err := w.Snapshot()
+	if earlier && b.nextEvent > 1 {
+		state, err := b.eng.World().Snapshot()
 		if err != nil {
 			return err
 		}
@@ -212,7 +208,9 @@ func (b *Broker) keepShape(ctx context.Context, w *world.World, fresh bool) erro
 		}
 		b.snapped = b.nextEvent - 1
 	}
-	return b.opt.Store.Commit(ctx, &store.Batch{First: b.nextEvent, Settings: map[string]string{"clusters": string(text)}})
+	t := b.newTurn()
+	t.defineAll(b.opt.Clusters)
+	return t.commit(ctx)
 }
 
 // snapshotAfter is how many events may have to be replayed.
@@ -263,20 +261,21 @@ func (b *Broker) resume() {
 		case j.over:
 		case j.rec.State.Terminal():
 			b.bringHome(j)
+		case w != nil && len(w.Parts()) > 1:
+			c := core.Command{Job: id, Epoch: w.Epoch()}
+			b.tell(func(t *turn) { t.claim(j, c) })
 		case w != nil && len(w.Parts()) > 0 && w.State() != core.Staging: // that is in the outbox
 			c := core.Command{Kind: core.Start, Job: id, Epoch: w.Epoch()}
 			j.line.add(b.beside, func() { b.start(j, c) })
 		}
 	}
-	for _, c := range b.clusters {
-		b.goBeside(func(ctx context.Context) { b.sweep(ctx, c) })
-	}
 }
 
 // sweep ends attempts that a cluster knows and we do not, as soon as it can be
 // asked.
-func (b *Broker) sweep(ctx context.Context, c *cluster) {
+func (b *Broker) sweep(ctx context.Context, id core.ClusterID) {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+		c := b.clusters()[id]
 		found, err := c.Driver.Find(ctx)
 		b.endStale(ctx, c, found)
 		if err == nil {

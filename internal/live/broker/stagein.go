@@ -39,7 +39,7 @@ func (e *unstagedError) Unwrap() error { return e.err }
 
 // stage brings the inputs and tells the engine.
 func (b *Broker) stage(ctx context.Context, j *job, id uint64, c core.Command) {
-	cl := b.clusters[c.Cluster]
+	cl := b.clusters()[c.Cluster]
 	var inputs []store.Input
 	err := b.ask(ctx, func(*turn) {
 		if j.rec.Epoch == c.Epoch && j.rec.State == core.Staging {

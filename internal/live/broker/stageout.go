@@ -213,12 +213,12 @@ func (b *Broker) dropSetAside(j *job, c core.Command) bool {
 		rec = *known
 	}
 	name := fmt.Sprintf("%d.%d", c.Job, c.Epoch) // as agents call it
-	i := slices.IndexFunc(b.clusters, func(x *cluster) bool { return x.id == c.Cluster })
+	i := slices.IndexFunc(b.clusters(), func(x *cluster) bool { return x.id == c.Cluster })
 	if i < 0 || rec.Spec == nil || len(rec.Spec.Leave) == 0 || filepath.Base(rec.Outgoing) == name {
 		return true
 	}
 	ctx := As(b.ctx, ownerOf(&rec))
-	files, ok := b.stager(ctx, b.clusters[i]).(driver.Placer)
+	files, ok := b.stager(ctx, b.clusters()[i]).(driver.Placer)
 	if !ok {
 		return true
 	}
@@ -230,7 +230,7 @@ func (b *Broker) dropSetAside(j *job, c core.Command) bool {
 		case b.ctx.Err() != nil:
 			return false
 		case !errors.Is(err, driver.ErrAway):
-			b.opt.Log.Warn("results that nobody asks for stay", "cluster", b.clusters[i].Name, "name", name, "error", err)
+			b.opt.Log.Warn("results that nobody asks for stay", "cluster", b.clusters()[i].Name, "name", name, "error", err)
 			return true
 		case !pause(b.ctx, wait):
 			return false

@@ -16,7 +16,7 @@ import (
 func sites() *Broker {
 	b := new(Broker)
 	for i, c := range []Cluster{{Name: "near"}, {Name: "leeds", Site: "leeds"}, {Name: "leeds-long", Site: "leeds"}} {
-		b.clusters = append(b.clusters, &cluster{Cluster: c, id: core.ClusterID(i)})
+		b.putCluster(newCluster(c, core.ClusterID(i)))
 	}
 	return b
 }
@@ -46,7 +46,7 @@ func TestWhatBringingAnInputTakes(t *testing.T) {
 		{"of the depot", at(jobfile.InDepot, "some", 100*mb), [3]float64{0.05 + 0.5, 0.05 + 2, 0.05 + 10}},
 		{"one that nobody has seen", at("leeds", "", -1), [3]float64{0.05 + 51.2 + 5.12, 0, 0}},
 	} {
-		for i, cl := range b.clusters {
+		for i, cl := range b.clusters() {
 			if got := b.bringTime(t.Context(), rows, c.in, cl).Seconds(); got < c.want[i]-1e-6 || got > c.want[i]+1e-6 {
 				t.Errorf("%s to %s takes %.3f s, want %.3f", c.what, cl.Name, got, c.want[i])
 			}
@@ -131,11 +131,11 @@ type fakePeer struct {
 func TestAnInputComesFromWhereItIsFastest(t *testing.T) {
 	b := new(Broker)
 	for i, name := range []string{"near", "leeds", "york", "hull"} {
-		c := &cluster{Cluster: Cluster{Name: name, Site: name, Driver: fakePeer{}}, id: core.ClusterID(i)}
+		c := newCluster(Cluster{Name: name, Site: name, Driver: fakePeer{}}, core.ClusterID(i))
 		if name == "near" {
 			c.Site, c.Driver = "", nil
 		}
-		b.clusters = append(b.clusters, c)
+		b.putCluster(c)
 	}
 	b.opt.Clock, b.began = clock.Real(), time.Now()
 	const mb = 1 << 20

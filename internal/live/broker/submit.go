@@ -14,7 +14,6 @@ import (
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
-	"github.com/godwit-hpc/godwit/internal/sched/place"
 	"github.com/godwit-hpc/godwit/internal/sched/predict"
 )
 
@@ -38,7 +37,7 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 	}
 	if spec.Pattern != nil {
 		b.patterns.Store(true)
-		for _, c := range b.clusters {
+		for _, c := range b.clusters() {
 			b.tellNetwork(c)
 		}
 	}
@@ -66,7 +65,7 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 				return
 			}
 			proto := t.coreJob(owner, spec, allowed, need, bring)
-			if reason, ok := place.EverFits(t.b.eng.World().View(t.now, 0), proto, t.b.eng.World().PlacePolicy(proto)); !ok {
+			if reason, ok := t.b.eng.EverFits(proto); !ok {
 				refused = &badinput.Error{Field: "procs", Value: fmt.Sprint(spec.Min), Want: reason.String()}
 				return
 			}
@@ -155,7 +154,11 @@ func (t *turn) enter(j *job, proto *core.Job) {
 	j.held = false
 	spec := *proto
 	spec.ID = j.rec.ID
-	t.step(&core.Input{Kind: core.Submit, Spec: &spec})
+	in := core.Input{Kind: core.Submit, Spec: &spec}
+	if c := t.b.clusterNamed(j.rec.PinnedTo); c != nil {
+		in.Aim = core.AimAt(c.id)
+	}
+	t.step(&in)
 }
 
 // next lets the next element of an array in when one of them has ended.
@@ -223,7 +226,7 @@ func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, 
 	proto := &core.Job{ID: t.b.nextJob, Name: spec.Name, User: owner.Name, App: program, Kind: spec.Kind, Place: spec.Place,
 		Retries: spec.Retries, Components: []core.Component{{Min: spec.Min, Max: spec.Max, Memory: spec.Memory, Clusters: allowed, Bring: bring, Pattern: seating(spec), Trials: t.b.trials(spec, t.now)}}}
 	if proto.Place == core.PlaceDefault {
-		proto.Place = core.DeadlineFirst
+		proto.Place = core.PlacePolicy(t.b.defaultPlace.Load())
 	}
 	if spec.Deadline > 0 {
 		proto.Deadline = t.now.Add(spec.Deadline)
@@ -243,12 +246,12 @@ func (b *Broker) allowed(ctx context.Context, spec *jobfile.Job) ([]core.Cluster
 	}
 	var list []core.ClusterID
 	for _, name := range spec.On {
-		if b.clusterNamed(name) == nil {
-			return nil, &badinput.Error{Field: "on", Value: name, Want: badinput.Unknown("cluster", name, b.names())}
+		if _, err := b.target("on", name); err != nil {
+			return nil, err
 		}
 	}
 	var best float64
-	for _, c := range b.clusters {
+	for _, c := range b.offered() {
 		if len(spec.On) > 0 && !slices.Contains(spec.On, c.Name) {
 			continue
 		}
@@ -274,14 +277,6 @@ func (b *Broker) allowed(ctx context.Context, spec *jobfile.Job) ([]core.Cluster
 
 // recent is how many rows of history an estimate looks at.
 const recent = 500
-
-func (b *Broker) names() []string {
-	var names []string
-	for _, c := range b.clusters {
-		names = append(names, c.Name)
-	}
-	return names
-}
 
 // need is what the job has to do, and how that is known: its user said so, or its
 // program ran before. Unknown if neither.

@@ -29,7 +29,7 @@ const most = 256
 // turn lets f and whoever else has something to say change the state, makes it
 // durable, and does what follows.
 func (b *Broker) turn(ctx context.Context, f func(*turn)) error {
-	t := &turn{b: b, now: b.now(), touched: map[core.JobID]*job{}}
+	t := b.newTurn()
 	f(t)
 	for n := 1; n < most; n++ {
 		select {
@@ -42,6 +42,8 @@ func (b *Broker) turn(ctx context.Context, f func(*turn)) error {
 	}
 	return t.commit(ctx)
 }
+
+func (b *Broker) newTurn() *turn { return &turn{b: b, now: b.now(), touched: map[core.JobID]*job{}} }
 
 func (t *turn) commit(ctx context.Context) error {
 	b := t.b

@@ -105,7 +105,7 @@ func (b *Broker) findSensors() {
 		name = "localhost"
 	}
 	var load func(context.Context) (driver.Load, error)
-	for _, c := range b.clusters {
+	for _, c := range b.clusters() {
 		if c.Site == "" && !c.Managed && load == nil {
 			load, w.own = c.Driver.Load, c.Name
 		}
@@ -114,7 +114,7 @@ func (b *Broker) findSensors() {
 	w.proxy = map[string]string{"": name}
 	b.addSensor(watch.Host{Name: name, Sensor: w.sensor, Machine: load != nil}, "")
 	sites := map[string]string{"": name}
-	for _, c := range b.clusters {
+	for _, c := range b.clusters() {
 		if at, known := sites[c.Site]; known {
 			w.proxy[c.Name] = at
 			continue

@@ -38,7 +38,7 @@ func underTheSky(t *testing.T, w Weather) (*Broker, string) {
 	b.opt.Clock = clock.Real()
 	b.began = b.opt.Clock()
 	b.base = core.Time(b.began.UnixNano())
-	for _, c := range b.clusters {
+	for _, c := range b.clusters() {
 		c.Driver = sensing{}
 		c.HostNames = []string{c.Name + "1"}
 	}
@@ -153,9 +153,9 @@ func TestWhatResultsAchieveThatAreLeftElsewhereIsNoted(t *testing.T) {
 		{name: "cut off", from: "leeds", to: "near", err: driver.ErrAway},
 	} {
 		b, here := underTheSky(t, Weather{})
-		b.clusters = append(b.clusters, &cluster{Cluster: Cluster{Name: "york", Site: "york", Indirect: c.indirect}, id: 3})
+		b.putCluster(newCluster(Cluster{Name: "york", Site: "york", Indirect: c.indirect}, 3))
 		b.weather.proxy["york"] = "york1"
-		for _, cl := range b.clusters {
+		for _, cl := range b.clusters() {
 			cl.Driver = &carrier{err: c.err}
 		}
 		l := &leaving{from: b.clusterNamed(c.from), to: b.clusterNamed(c.to)}

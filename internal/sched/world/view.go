@@ -22,7 +22,7 @@ type View struct {
 	Whole bool
 	// Except hides a cluster: the one that the job is to leave.
 	Except core.Aim
-	world        *World
+	world  *World
 }
 
 // View is the world as it is now, seen on behalf of job `for_`.

@@ -215,6 +215,7 @@ func everythingComesBack(f *fixture) {
 func everyFieldComesBack(f *fixture) {
 	j := aJob(5)
 	j.Owner, j.Parent, j.Result, j.StagedOut, j.Outgoing = 1001, 4, "result", true, "/outgoing/1.1"
+	j.PinnedTo = "north"
 	j.Named, j.NotBefore, j.After = true, 7, []store.Wait{{Job: 3, Array: true, When: jobfile.Over}}
 	j.Inputs = []store.Input{{Name: "x", From: "leeds:x", Site: "leeds", Path: "/home/x", Size: 5, ModTime: 6, Tree: "tree", Away: "gone"}}
 	for v, i := reflect.ValueOf(j), 0; i < v.NumField(); i++ {

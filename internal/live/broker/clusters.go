@@ -1,0 +1,330 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/driver"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/world"
+)
+
+// cluster is a cluster as it was last described. It never changes: when there is
+// something new to say of the cluster, another one takes its place in the list.
+type cluster struct {
+	Cluster
+	id core.ClusterID
+	*clusterState
+}
+
+// clusterState is what the broker noticed of a cluster.
+type clusterState struct {
+	mu   sync.Mutex
+	load driver.Load
+	away error         // why it is out of reach; nil: it is not
+	wait float64       // seconds that a newcomer of one processor waits in its queue
+	told felt          // what the engine was told
+	net  *core.Network // between its hosts, as the engine was told; nil: nothing
+
+	ask chan struct{} // it is to be asked what it consists of
+}
+
+func newCluster(c Cluster, id core.ClusterID) *cluster {
+	s := &clusterState{load: driver.Load{Share: 1}, told: felt{share: 1}, away: c.Away, ask: make(chan struct{}, 1)}
+	return &cluster{Cluster: c, id: id, clusterState: s}
+}
+
+// clusters lists all clusters by number, those that were removed too.
+func (b *Broker) clusters() []*cluster {
+	if list := b.clusterList.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// offered lists the clusters where jobs may be sent.
+func (b *Broker) offered() []*cluster {
+	return slices.DeleteFunc(slices.Clone(b.clusters()), func(c *cluster) bool { return c.Removed })
+}
+
+// putCluster adds a cluster to the list, or replaces the one with its number.
+func (b *Broker) putCluster(c *cluster) {
+	list := slices.Clone(b.clusters())
+	if int(c.id) < len(list) {
+		list[c.id] = c
+	} else {
+		list = append(list, c)
+	}
+	b.clusterList.Store(&list)
+}
+
+func (b *Broker) clusterNamed(name string) *cluster {
+	for _, c := range b.clusters() {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// target is a cluster that a user names; an error names those that there are.
+func (b *Broker) target(field, name string) (*cluster, error) {
+	if c := b.clusterNamed(name); c != nil && !c.Removed {
+		return c, nil
+	}
+	want := badinput.Unknown("cluster", name, b.names())
+	if b.opt.Stale != nil && b.opt.Stale() {
+		want += "; " + StaleSettings
+	}
+	return nil, &badinput.Error{Field: field, Value: name, Want: want}
+}
+
+// StaleSettings is what to tell who may miss what the settings say by now.
+const StaleSettings = "the settings are newer than the running broker: godwit reload"
+
+func (b *Broker) names() []string {
+	var names []string
+	for _, c := range b.offered() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// setDefaultPlace sets the policy of jobs that name none.
+func (b *Broker) setDefaultPlace(p core.PlacePolicy) {
+	b.defaultPlace.Store(uint32(cmp.Or(p, core.DeadlineFirst)))
+}
+
+// spec is the cluster as the engine is told of it.
+func (c *cluster) spec() *core.ClusterSpec {
+	return &core.ClusterSpec{Name: c.Name, Hosts: c.Hosts, Managed: c.Managed, Depth: c.Queue, Removed: c.Removed}
+}
+
+// define tells the engine what a cluster consists of, if that is new. As long as
+// jobs are there the engine may keep more processors than there are.
+func (t *turn) define(c *cluster) {
+	t.b.putCluster(c)
+	w := t.b.eng.World()
+	if int(c.id) < len(w.Clusters()) {
+		if was := w.Cluster(c.id).Spec(); was.Equal(c.spec()) {
+			return
+		}
+	}
+	t.step(&core.Input{Kind: core.DefineCluster, Cluster: c.id, Grid: c.spec()})
+	if c.Away != nil && !c.Removed {
+		c.mu.Lock()
+		c.told = felt{}
+		c.mu.Unlock()
+		t.step(&core.Input{Kind: core.Felt, Cluster: c.id})
+	}
+}
+
+// defineAll makes the clusters of the settings those of the stored world: new ones
+// come last, and those that the settings do not name any more are removed.
+func (t *turn) defineAll(settings []Cluster) {
+	b := t.b
+	named := map[string]bool{}
+	for _, s := range settings {
+		named[s.Name] = true
+		switch was := b.clusterNamed(s.Name); {
+		case was != nil:
+			t.define(&cluster{Cluster: s, id: was.id, clusterState: was.clusterState})
+		case !s.Removed:
+			t.define(newCluster(s, core.ClusterID(len(b.clusters()))))
+		}
+	}
+	for _, c := range b.clusters() {
+		if !named[c.Name] && !c.Removed {
+			gone := *c
+			gone.Removed = true
+			t.define(&gone)
+		}
+	}
+}
+
+// stored is a cluster of which only the store knows.
+func stored(w *world.Cluster) *cluster {
+	s := w.Spec()
+	c := newCluster(Cluster{Name: s.Name, Kind: "unknown", Driver: driver.Unreachable{Why: errNotInSettings}, Hosts: s.Hosts, Managed: s.Managed,
+		Queue: s.Depth, Removed: s.Removed}, w.ID())
+	c.told = felt{share: w.Share(), wait: w.Wait()}
+	return c
+}
+
+var errNotInSettings = errors.New("it is not in the settings")
+
+// Reconfigure takes over other clusters and another default placement. Jobs run
+// on; those that wait in a cluster that is removed are placed again.
+func (b *Broker) Reconfigure(ctx context.Context, clusters []Cluster, place core.PlacePolicy) error {
+	if len(clusters) == 0 {
+		return errors.New("there is no cluster to run jobs on")
+	}
+	return b.ask(ctx, func(t *turn) {
+		b.setDefaultPlace(place)
+		before := len(b.clusters())
+		t.defineAll(clusters)
+		t.after(func() {
+			for _, c := range b.clusters() {
+				if int(c.id) >= before {
+					b.watchCluster(c.id)
+				} else {
+					c.askAgain()
+				}
+			}
+		})
+	})
+}
+
+// JobsAt counts the jobs that are placed in each cluster.
+func (b *Broker) JobsAt(ctx context.Context) (map[string]int, error) {
+	count := map[string]int{}
+	err := b.ask(ctx, func(*turn) {
+		for _, j := range b.eng.World().Jobs() {
+			if len(j.Parts()) > 0 {
+				count[j.Part(0).Cluster().Name()]++
+			}
+		}
+	})
+	return count, err
+}
+
+// tidyCluster closes a cluster that was removed once no job is left there, and
+// tells the engine what it could not take over while jobs were there.
+func (b *Broker) tidyCluster(ctx context.Context, id core.ClusterID) {
+	var closing func()
+	_ = b.ask(ctx, func(t *turn) {
+		c, w := b.clusters()[id], b.eng.World()
+		if was := w.Cluster(id).Spec(); !was.Equal(c.spec()) && !w.InUse(w.Cluster(id)) {
+			t.define(c)
+		}
+		if c.Removed && c.Close != nil && !w.InUse(w.Cluster(id)) {
+			closed := *c
+			closing, closed.Close, closed.Driver = c.Close, nil, driver.Unreachable{Why: errNotInSettings}
+			b.putCluster(&closed)
+		}
+	})
+	if closing != nil {
+		closing()
+	}
+}
+
+// watchCluster keeps the broker told of a cluster: how busy it is, what it
+// consists of, what runs there that nobody knows.
+func (b *Broker) watchCluster(id core.ClusterID) {
+	b.goBeside(func(ctx context.Context) { b.feel(ctx, id) })
+	b.goBeside(func(ctx context.Context) { b.learn(ctx, id) })
+	b.goBeside(func(ctx context.Context) { b.sweep(ctx, id) })
+}
+
+// minAskAgain and maxAskAgain bound how long a cluster that does not say what it
+// consists of is left alone.
+const (
+	minAskAgain = time.Second
+	maxAskAgain = time.Minute
+)
+
+// learn asks a cluster what it consists of until it says so, and again whenever
+// that may have changed.
+func (b *Broker) learn(ctx context.Context, id core.ClusterID) {
+	wait := minAskAgain
+	for {
+		c := b.clusters()[id]
+		if c.Describe != nil && !c.Removed && (c.Away != nil || len(c.Hosts) == 0) {
+			if b.describe(ctx, c) {
+				wait = minAskAgain
+				continue
+			}
+			if !pause(ctx, wait) {
+				return
+			}
+			wait = min(2*wait, maxAskAgain)
+			continue
+		}
+		select {
+		case <-c.ask:
+			if c := b.clusters()[id]; c.Describe != nil && !c.Removed {
+				b.describe(ctx, c)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// askAgain has a cluster asked what it consists of.
+func (c *cluster) askAgain() {
+	select {
+	case c.ask <- struct{}{}:
+	default: // it is about to be
+	}
+}
+
+// describe asks a cluster once.
+func (b *Broker) describe(ctx context.Context, c *cluster) bool {
+	limited, cancel := context.WithTimeout(ctx, toAnswer)
+	defer cancel()
+	now, err := c.Describe(limited)
+	if err != nil {
+		c.mu.Lock()
+		first := c.away == nil || c.away.Error() != err.Error()
+		c.away = err
+		c.mu.Unlock()
+		if first && ctx.Err() == nil {
+			b.opt.Log.Warn("out of reach", "cluster", c.Name, "error", err)
+		}
+		return false
+	}
+	now.Away = nil
+	err = b.ask(ctx, func(t *turn) {
+		if b.clusters()[c.id] == c { // else the settings are others by now
+			t.define(&cluster{Cluster: now, id: c.id, clusterState: c.clusterState})
+		}
+	})
+	if err == nil {
+		b.opt.Log.Info("described itself", "cluster", c.Name, "processors", procs(now.Hosts))
+		b.feelOnce(ctx, b.clusters()[c.id])
+	}
+	return err == nil
+}
+
+func procs(hosts []world.HostSpec) int {
+	n := 0
+	for _, h := range hosts {
+		n += h.Procs
+	}
+	return n
+}
+
+// features is what the processors of all clusters can do; nil if that is not
+// known of all, or if all can do the same: then there is nothing to hide.
+func (b *Broker) features() []string {
+	clusters := b.offered()
+	count := map[string]int{}
+	for _, c := range clusters {
+		if c.CPUFeatures == nil {
+			return nil
+		}
+		for _, f := range c.CPUFeatures {
+			count[f]++
+		}
+	}
+	var shared []string
+	if len(clusters) > 0 {
+		for _, f := range clusters[0].CPUFeatures {
+			if count[f] == len(clusters) {
+				shared = append(shared, f)
+			}
+		}
+	}
+	for _, c := range clusters {
+		if len(c.CPUFeatures) > len(shared) {
+			return shared
+		}
+	}
+	return nil
+}

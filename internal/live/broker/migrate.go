@@ -1,0 +1,183 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Migrate moves a job: to a cluster, or where it is expected to end soonest. One
+// that runs has moved when Migrate returns; one that waits, waits elsewhere then.
+// Whether and where it goes the engine decides.
+func (b *Broker) Migrate(ctx context.Context, ref, to string) (string, error) {
+	j, v, err := b.find(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	if j == nil || v.State.Terminal() {
+		return "", fmt.Errorf("job %s is %s: only a job that runs or waits can be moved", ref, v.State)
+	}
+	in := core.Input{Kind: core.Migrate, Job: v.ID}
+	if to != "" {
+		c, err := b.target("--to", to)
+		if err != nil {
+			return "", err
+		}
+		in.Aim = core.AimAt(c.id)
+	}
+	if vitals, _ := j.lastVitals(); to == "" && vitals != nil && v.State == core.Running {
+		in.Outlook = &core.Outlook{Stay: vitals.Left, Moves: b.alternatives(j.as(ctx), j, vitals, v.Inputs)}
+	}
+	began := b.now()
+	var from string
+	var epoch core.Epoch
+	var refused error
+	var held, ran bool
+	var verdict core.Event
+	err = b.ask(ctx, func(t *turn) {
+		from, epoch, ran = j.rec.Cluster, j.rec.Epoch, j.rec.State == core.Running
+		if held = t.b.eng.World().Job(j.rec.ID) == nil; held {
+			refused = t.pinHeld(j, to)
+			return
+		}
+		j.verdict = core.Event{}
+		allowed := t.mayRunOn(j)
+		t.step(&in)
+		verdict, refused = j.verdict, refusal(j, to, from, allowed)
+	})
+	switch {
+	case err != nil || refused != nil:
+		return "", first(err, refused)
+	case held:
+		return fmt.Sprintf("%s will wait for %s", j.shortName(), to), nil
+	case !ran:
+		aim, _ := verdict.Aim.Cluster()
+		text := fmt.Sprintf("%s waits for %s now", j.shortName(), b.clusters()[aim].Name)
+		if from != "" && epoch > 0 {
+			text += ", not for " + from + " any more"
+		}
+		return text, nil
+	}
+	return b.untilMoved(ctx, j, from, to, epoch, began)
+}
+
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// untilMoved waits until a job that was told to move runs again, and says where
+// and what of its work it has kept.
+func (b *Broker) untilMoved(ctx context.Context, j *job, from, to string, epoch core.Epoch, began core.Time) (string, error) {
+	for {
+		next := j.nextChange()
+		v, err := b.view(ctx, j)
+		if err != nil {
+			return "", err
+		}
+		switch {
+		case v.State.Terminal():
+			return fmt.Sprintf("%s ended before it could be moved: %s", j.shortName(), v.State), nil
+		case v.State == core.Running && v.Epoch == epoch:
+			return "", fmt.Errorf("%s stays in %s: %s", j.shortName(), from, v.Reason)
+		case v.State == core.Running:
+			var saved []wire.Saved
+			if err := b.ask(ctx, func(*turn) { saved = j.saved }); err != nil {
+				return "", err
+			}
+			return moved(v, from, to, len(saved) > 0, b.now().Sub(began)), nil
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-b.ctx.Done():
+			return "", ErrStopped
+		}
+	}
+}
+
+// moved says what became of a job that was told to move.
+func moved(v *View, from, to string, continued bool, took time.Duration) string {
+	text := fmt.Sprintf("job %d moved from %s to %s in %.1f s", v.ID, from, v.Cluster, took.Seconds())
+	switch {
+	case v.Cluster == from:
+		text = fmt.Sprintf("job %d runs in %s again: there was no room elsewhere any more when it had left", v.ID, from)
+	case to != "" && v.Cluster != to:
+		text += ": there was no room in " + to + " any more when it had left"
+	}
+	if continued {
+		return text
+	}
+	lost := ""
+	if v.CPU > 0 {
+		lost = fmt.Sprintf(", %s of CPU time are lost", core.Seconds(v.CPU).Round(100*time.Millisecond))
+	}
+	return text + "; it began again from the start (it has no checkpoint" + lost + ")"
+}
+
+// mayRunOn lists the clusters where a job may run.
+func (t *turn) mayRunOn(j *job) []string {
+	w := t.b.eng.World().Job(j.rec.ID)
+	var names []string
+	for _, c := range t.b.offered() {
+		if allowed := w.Spec().Components[0].Clusters; len(allowed) == 0 || slices.Contains(allowed, c.id) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// refusal is why a job is not moved; nil if it is.
+func refusal(j *job, to, from string, allowed []string) error {
+	code := j.verdict.Why.Code
+	if _, goes := j.verdict.Aim.Cluster(); goes {
+		return nil
+	}
+	others := slices.DeleteFunc(slices.Clone(allowed), func(name string) bool { return name == from })
+	where := fmt.Sprintf("a cluster where %s may run: %s", j.shortName(), strings.Join(others, ", "))
+	if len(others) == 0 {
+		where = fmt.Sprintf("%s may run on %s only", j.shortName(), strings.Join(allowed, ", "))
+		if len(j.spec.On) > 0 {
+			where += " (--on " + strings.Join(j.spec.On, ", --on ") + ")"
+		}
+	}
+	switch {
+	case to == "" && len(others) == 0:
+		return &badinput.Error{Field: "--to", Want: where}
+	case code == core.MoveForbidden:
+		return &badinput.Error{Field: "--to", Value: to, Want: where}
+	case code == core.MoveSame:
+		return &badinput.Error{Field: "--to", Value: to, Want: "the job is there already; " + where}
+	case code == core.MoveRefused || code == core.MoveTooSmall || code == core.ClusterRemoved:
+		return &badinput.Error{Field: "--to", Value: to, Want: j.verdict.Why.String()}
+	case to == "":
+		return fmt.Errorf("%s is not moved: %s", j.shortName(), j.verdict.Why)
+	}
+	return fmt.Errorf("%s is not moved to %s: %s", j.shortName(), to, j.verdict.Why)
+}
+
+// pinHeld remembers for which cluster a job is to wait that the engine does not
+// know yet: it waits for others, or its array has enough running.
+func (t *turn) pinHeld(j *job, to string) error {
+	if to == "" {
+		return &badinput.Error{Field: "--to", Want: fmt.Sprintf("a cluster: %s is held and waits for none yet", j.shortName())}
+	}
+	if len(j.spec.On) > 0 && !slices.Contains(j.spec.On, to) {
+		return &badinput.Error{Field: "--to", Value: to, Want: fmt.Sprintf("a cluster where %s may run: %s", j.shortName(), strings.Join(j.spec.On, ", "))}
+	}
+	j.rec.PinnedTo = to
+	t.touch(j)
+	t.explain(j, "move", "to wait for "+to, core.Reason{Code: core.UserMoves}.String(), nil)
+	return nil
+}
