@@ -83,7 +83,7 @@ examples/jobs/burn: examples/jobs/burn.c
 # the version that wrote them: the pin is it.
 sandbox: $(BUILD)/godwit-sandbox ## build the sandbox that saves and restores programs (gVisor)
 
-$(BUILD)/godwit-sandbox: $(wildcard sandbox/*.go) sandbox/go.mod sandbox/go.sum sandbox/patch.sh sandbox/write_restart.go.in
+$(BUILD)/godwit-sandbox: $(wildcard sandbox/*.go) sandbox/go.mod sandbox/go.sum sandbox/patch.sh $(wildcard sandbox/*.go.in)
 	@mkdir -p $(BUILD)
 	@set -e; changed=$$(mktemp -d); trap 'rm -rf "$$changed"' EXIT; \
 	GO='$(GO)' sh sandbox/patch.sh "$$changed/gvisor"; \

@@ -22,6 +22,12 @@
 # outside, gVisor ends the program's process as if it had been sent SIGKILL, and
 # nobody can tell; if it dies while memory is given to it, as if it had been sent
 # SIGSEGV. Changed, the sandbox ends, saying so: its program is lost.
+#
+# executeSyscall: nobody learns that a program wanted what the sandbox does not
+# have, a network or a file to be written outside its folder, if the program copes
+# with the error. Changed, such calls are noted, and containerManager.Denied, a
+# request over the sandbox's control socket, answers them: the files
+# denied_calls.go.in and denied_rpc.go.in are added.
 set -eu
 go=${GO:-go}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -72,6 +78,11 @@ change pkg/sentry/kernel/task_run.go 'func (app *runApp) execute(' \
 change pkg/sentry/kernel/task_run.go 'func (app *runApp) execute(' \
 	'// Is this a vsyscall that we need emulate?' \
 	'if err.Error() == "subprocess died" { panic("a process that ran the code of the program was killed while it was given memory") }'
+cp "$here/denied_calls.go.in" "$dir/src/pkg/sentry/kernel/denied_calls.go"
+cp "$here/denied_rpc.go.in" "$dir/src/runsc/boot/denied_rpc.go"
+change pkg/sentry/kernel/task_syscall.go 'func (t *Task) executeSyscall(' \
+	'rval, ctrl, err = fn(t, sysno, args)' \
+	'rval, ctrl, err = fn(t, sysno, args); noteCall(t, sysno, args, err)'
 
 cp "$here/go.sum" "$dir/go.sum"
 { cat "$here/go.mod"; echo "replace gvisor.dev/gvisor => $dir/src"; } >"$dir/go.mod"

@@ -35,7 +35,7 @@ const (
 )
 
 // order is what the parent wants done. Do is start, which comes first and has no
-// answer, then pause, resume, save, files or stop.
+// answer, then pause, resume, save, files, denied or stop.
 type order struct {
 	Number int    `json:"number"`
 	Do     string `json:"do"`
@@ -44,9 +44,10 @@ type order struct {
 
 // message is what goes out: the answer to an order, or an event.
 type message struct {
-	Number int    `json:"number,omitempty"` // of the order this answers; 0: an event
-	Error  string `json:"error,omitempty"`
-	Files  *files `json:"files,omitempty"` // the answer to files
+	Number int     `json:"number,omitempty"` // of the order this answers; 0: an event
+	Error  string  `json:"error,omitempty"`
+	Files  *files  `json:"files,omitempty"`  // the answer to files
+	Denied *denied `json:"denied,omitempty"` // the answer to denied
 
 	Running *running `json:"running,omitempty"`
 	Failed  string   `json:"failed,omitempty"` // it could not be started
@@ -64,7 +65,17 @@ type ended struct {
 	Why    string `json:"why,omitempty"`
 	// CPU is what everything here has used; 0 if the sandbox died too early to
 	// be asked.
-	CPU time.Duration `json:"cpu,omitempty"`
+	CPU    time.Duration `json:"cpu,omitempty"`
+	Denied *denied       `json:"denied,omitempty"`
+}
+
+// denied is what the program tried in vain because it runs in a sandbox, and what it
+// leaves in its /tmp: see denied_calls.go.in.
+type denied struct {
+	Connects []string `json:"connects,omitempty"`
+	Writes   []string `json:"writes,omitempty"`
+	Missing  []string `json:"missing,omitempty"`
+	Left     []string `json:"left,omitempty"`
 }
 
 // files are the files that the program has mapped and that it has open, by
@@ -208,11 +219,13 @@ func (s *supervisor) giveUp(err error) error {
 func (s *supervisor) wait(line *urpc.Client) *ended {
 	var status unix.WaitStatus
 	var cpu time.Duration
+	var refused *denied
 	answered, lostFiles := false, false
 	if line != nil {
 		answered = line.Call(boot.ContMgrWait, &s.c.ID, &status) == nil
 		if answered {
 			cpu = cpuTime(os.Getpid())
+			refused, _ = askDenied(line) // a sandbox that just died knows nothing
 		}
 		_ = line.Close() // the sandbox does not end before
 		lostFiles = answered && status.Signaled() && wasKilled(s.c.GoferPid.Load())
@@ -223,7 +236,7 @@ func (s *supervisor) wait(line *urpc.Client) *ended {
 	case lostFiles:
 		return &ended{Lost: true, Why: "the part of the sandbox that opens files died", CPU: cpu}
 	case answered:
-		return &ended{Status: uint32(status), CPU: cpu}
+		return &ended{Status: uint32(status), CPU: cpu, Denied: refused}
 	case why != "":
 		return &ended{Lost: true, Why: "the sandbox failed: " + strings.TrimPrefix(why, "panic: ")}
 	case err != nil:
@@ -312,11 +325,28 @@ func (s *supervisor) do(o order, answer *message) error {
 		var err error
 		answer.Files, err = s.files()
 		return err
+	case "denied":
+		line, err := client.ConnectTo(s.c.Sandbox.ControlSocketPath)
+		if err != nil {
+			return fmt.Errorf("reaching the sandbox: %w", err)
+		}
+		defer func() { _ = line.Close() }() // all has been said
+		answer.Denied, err = askDenied(line)
+		return err
 	case "stop":
 		return s.kill()
 	default:
 		return errors.New("no such order: " + o.Do)
 	}
+}
+
+// askDenied asks the sandbox what its program tried in vain.
+func askDenied(line *urpc.Client) (*denied, error) {
+	d := &denied{} // its fields are those of kernel.DeniedCalls, but for capital letters
+	if err := line.Call("containerManager.Denied", &struct{}{}, d); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // save writes an image. When the part of the sandbox that opens files dies, gVisor

@@ -207,7 +207,7 @@ func TestAProgramIsEndedAtItsTimeLimit(t *testing.T) {
 	h := newHarness(t, "/bin/sh", "-c", "echo up; sleep 1000")
 	h.attempt.Spec.Time, h.attempt.Elapsed = 2*time.Second, 1500*time.Millisecond
 	h.run()
-	if m := h.ended(); m.Code != 124 || !strings.Contains(m.Why, "limit of 2s") {
+	if m := h.ended(); m.Code != 124 || !strings.Contains(m.Why, "time limit reached: it ran longer than 2s") {
 		t.Errorf("told %+v", m)
 	}
 }

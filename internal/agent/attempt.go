@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint"
 	"github.com/godwit-hpc/godwit/internal/host/proctree"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -31,6 +32,8 @@ type around struct {
 	pulse   func(mark string) (float64, bool)                   // how slow its processors are; nil: nobody asks
 	spent   func() spent                                        // by all processes that were waited for
 	free    func(dir string) (int64, error)                     // bytes on the disk of a folder
+	held    func(mark string) int64                             // memory of the attempt, what is shared counted once
+	oom     func(group string) int64                            // processes in it killed for lack of memory so far; -1: not known
 	signals <-chan os.Signal                                    // the machine stops
 
 	spoolLimit, spoolSegment int64
@@ -82,14 +85,19 @@ type life struct {
 	self    <-chan struct{} // the program has saved itself
 	verdict *wire.Message   // how it ends if it ends now: we ended it
 	ranOnce bool            // it began to run, at least once
+	ranFor  time.Duration   // programs of this attempt that are gone
+	runFrom time.Duration   // the one that runs, on life's clock
 	before  before
 
 	trial     *trial
 	retry     bool // begin again without the sandbox when the program is gone
-	boxFailed bool // the program failed in the sandbox
+	boxFailed bool // the program failed in the sandbox, or could not do there what it wanted
+	denied    denials
 
 	watch   *watching
 	sampler *time.Ticker
+	memory  *time.Ticker // when its memory is compared with what it may use; nil: somebody else sees to it
+	oomSeen int64        // processes that the kernel had killed for lack of memory before it began
 	status  *time.Ticker // somebody watches
 	stated  []byte       // a status to be sent
 	limit   *time.Timer  // of the job's wall time
@@ -186,6 +194,8 @@ func (l *life) step() {
 		l.onSelfSaved()
 	case <-ticks(l.sampler):
 		l.onSample()
+	case <-ticks(l.memory):
+		l.checkMemory()
 	case <-ticks(l.status):
 		l.state()
 	case <-alarm(l.dueSave):
@@ -395,8 +405,8 @@ func (l *life) stop(o stopOrder) {
 
 // onLimit ends a program that has had all the time its job allows.
 func (l *life) onLimit() {
-	m := &wire.Message{Kind: wire.Ended, Code: 124,
-		Why: fmt.Sprintf("killed: it ran longer than its time limit of %s", l.attempt.Spec.Time)}
+	m := &wire.Message{Kind: wire.Ended, Code: 124, Cause: jobfile.TimeLimit,
+		Why: fmt.Sprintf("time limit reached: it ran longer than %s", l.attempt.Spec.Time)}
 	switch l.phase {
 	case preparing:
 		l.verdict = m

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/observe/history"
 )
 
 // What the sandbox costs a program. gVisor runs the program's own instructions
@@ -23,7 +25,7 @@ const (
 	enoughTime   = time.Second      // of the program's, to judge
 	longEnough   = 10 * time.Second // after which it is judged anyhow
 	hardlyBusy   = 200 * time.Millisecond
-	neverAgain   = 100.0       // cost of a sandbox in which the program fails
+	neverAgain   = history.NeverSandbox
 	quickFailure = time.Minute // a program that fails sooner is tried without the sandbox
 )
 

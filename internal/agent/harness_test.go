@@ -84,6 +84,7 @@ func testAround(signals <-chan os.Signal) *around {
 		sentry:       sentryTime,
 		pulse:        pulseOf,
 		free:         freeSpace,
+		held:         func(mark string) int64 { return proctree.Of(mark).Memory() },
 		spent:        spentByChildren,
 		adopt:        func(mark string, pid int) error { return proctree.Of(mark).Adopt(pid) },
 		spoolSegment: 32 << 10, spoolLimit: 1 << 20,

@@ -46,6 +46,8 @@ func Main(dir string) int {
 		sentry:       sentryTime,
 		pulse:        pulseOf,
 		free:         freeSpace,
+		held:         func(mark string) int64 { return proctree.Of(mark).Memory() },
+		oom:          oomKills,
 		spent:        spentByChildren,
 		adopt:        func(mark string, pid int) error { return proctree.Of(mark).Adopt(pid) },
 		spoolSegment: 1 << 20, spoolLimit: 256 << 20,

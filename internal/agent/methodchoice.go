@@ -81,6 +81,8 @@ func choosing(w wish) choice {
 		return choice{method: methodExit85, why: "the job names the files in which the program saves itself"}
 	case w.expect > 0 && w.expect < worthMoving:
 		return from0("it will run about %s: starting again costs less than saving", round(w.expect))
+	case w.cost >= neverAgain:
+		return from0("an earlier run of this program failed in the sandbox, or needed the network or files that are not there")
 	case w.cost > acceptable:
 		return from0("in the sandbox this program takes %.2f times as long, more than %.2f times", w.cost, acceptable)
 	case w.cost > 0 && (w.due || w.expect == 0 || w.expect >= worthSaving):

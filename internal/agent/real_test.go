@@ -173,3 +173,79 @@ func TestAProgramThatASandboxSlowsDownIsRunWithout(t *testing.T) {
 		t.Errorf("it ran so: %s", kinds(run))
 	}
 }
+
+// outsideFolder is a folder that programs can write, but not in the sandbox.
+func outsideFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "godwit-outside")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// warnings are the entries of explain that its user is to see.
+func (h *harness) warnings() []string {
+	var list []string
+	for _, m := range h.all(wire.Note) {
+		if m.Entry != nil && m.Entry.Kind == kindWarning {
+			list = append(list, m.Entry.Choice+": "+m.Entry.Why)
+		}
+	}
+	return list
+}
+
+// It copes with the error and ends well, with other data than it would have had.
+const copes = `echo x 2>/dev/null >%[1]s/new && echo wrote || echo could not write`
+
+func TestAProgramThatWritesOutsideItsFolderIsRunWithoutASandboxNobodyAskedFor(t *testing.T) {
+	withSandbox(t)
+	dir := outsideFolder(t)
+	h := newReal(t, methodAuto, fmt.Sprintf(copes, dir))
+	h.attempt.Deadline, h.attempt.Need = h.attempt.Now.Add(time.Hour), []float64{99, 100, 101}
+	h.run()
+	m := h.ended()
+	if m.Code != 0 || h.output(1) != "wrote\n" {
+		t.Fatalf("ended with %+v, output %q", m, h.output(1))
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); err != nil {
+		t.Error(err)
+	}
+	want := "started again without the sandbox: it tried to write " + dir + "/new, which the sandbox does not allow"
+	if got := h.warnings(); len(got) != 1 || got[0] != want {
+		t.Errorf("warned %q, want %q", got, want)
+	}
+	if m.State.SandboxCost != neverAgain {
+		t.Errorf("the next run is told that the sandbox costs %v", m.State.SandboxCost)
+	}
+}
+
+func TestASandboxThatWasAskedForSaysWhatItDenied(t *testing.T) {
+	withSandbox(t)
+	dir := outsideFolder(t)
+	h := newReal(t, methodSandbox, fmt.Sprintf(copes, dir)+"; echo y >/tmp/left")
+	h.run()
+	if m := h.ended(); m.Code != 0 || h.output(1) != "could not write\n" {
+		t.Fatalf("ended with %+v, output %q", m, h.output(1))
+	}
+	want := "the sandbox changed what the program did: it tried to write " + dir + "/new; what it left in /tmp is gone: /tmp/left"
+	if got := h.warnings(); len(got) != 1 || got[0] != want {
+		t.Errorf("warned %q, want %q", got, want)
+	}
+}
+
+func TestAProgramThatConnectsWhileItRunsIsStartedAgainWithoutTheSandbox(t *testing.T) {
+	withSandbox(t)
+	// Without the sandbox it goes on; in it, it waits until it is ended.
+	h := newReal(t, methodAuto, `if [ -d /godwit ]; then bash -c 'echo >/dev/tcp/192.0.2.1/80' 2>/dev/null; sleep 1000; fi; echo outside`)
+	h.attempt.Deadline, h.attempt.Need = h.attempt.Now.Add(time.Hour), []float64{99, 100, 101}
+	h.run()
+	if m := h.ended(); m.Code != 0 || h.output(1) != "outside\n" {
+		t.Fatalf("ended with %+v, output %q", m, h.output(1))
+	}
+	want := "started again without the sandbox: it tried to connect to 192.0.2.1:80, which the sandbox does not allow"
+	if got := h.warnings(); len(got) != 1 || got[0] != want {
+		t.Errorf("warned %q, want %q", got, want)
+	}
+}

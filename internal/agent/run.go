@@ -75,17 +75,20 @@ func (l *life) began(s *started, err error) {
 		l.before.id, l.restored = s.saved.Work, l.now()
 	}
 	l.takeOver(s)
-	v := wire.Vitals{Wall: l.now().Seconds(), Done: -1, Chance: -1, Method: s.choice.method}
+	v := wire.Vitals{Prepared: l.now().Seconds(), Done: -1, Chance: -1, Method: s.choice.method}
 	l.outbox.held = s.choice.trial
 	l.outbox.say(wire.Message{Kind: wire.Running, Method: s.choice.method, Hosts: hostsOf(l.attempt), Why: s.choice.why, Saved: s.saved, Carried: s.carried, State: &v})
 	if s.saved == nil {
 		l.note("method", s.choice.method, s.choice.why, nil)
 	}
+	if s.saved == nil && s.choice.method == methodSandbox {
+		l.note("sandbox", "runs in the sandbox", sandboxNotice, nil)
+	}
 }
 
 // takeOver makes the program ours, also when it was started again from an image.
 func (l *life) takeOver(s *started) {
-	l.program, l.done, l.self = s, s.run.Done(), nil
+	l.program, l.done, l.self, l.runFrom = s, s.run.Done(), nil, l.now()
 	if s.choice.method == methodSandbox {
 		if err := l.around.adopt(l.attempt.Mark, s.run.Root()); err != nil {
 			l.around.log.Warn("the sandbox is not measured", "error", err) // it may have ended already
@@ -99,6 +102,7 @@ func (l *life) takeOver(s *started) {
 		l.self = ss.SelfSaved()
 	}
 	l.sampler = time.NewTicker(sampleEvery(l.attempt))
+	l.watchMemory()
 	l.planSave()
 }
 
@@ -122,7 +126,10 @@ func (l *life) onDone() {
 		return // who saves it tells when that is safe
 	}
 	l.program.pipes.finish()
-	failed := l.failedInBox(r)
+	failed, without := l.failedInBox(r), false
+	if c, ok := l.confined(); ok && !l.retry {
+		without = l.onDenied(c.Denied(), r.Code != 0)
+	}
 	l.gone()
 	// The method may have seen what was used after the last sample.
 	l.watch.last.CPU = max(l.watch.last.CPU, l.watch.from.start.CPU+r.CPU)
@@ -134,12 +141,16 @@ func (l *life) onDone() {
 		l.again()
 	case l.retry && l.verdict == nil: // we ended it, and now it is to leave
 		l.finish(wire.Message{Kind: wire.Left, Why: l.stopping.why})
+	case without:
+		l.again()
 	case failed:
 		l.boxFailed = true
 		l.note("method", methodRestart, "it failed in the sandbox ("+howItEnded(r)+"), which may lack what it needs, as a network; it is started again without", nil)
 		l.again()
 	case l.verdict != nil:
 		l.finish(*l.verdict)
+	case l.killedForMemory(r):
+		l.finish(l.outOfMemory(r))
 	case r.Lost:
 		l.finish(wire.Message{Kind: wire.Lost, Why: r.Why})
 	case l.endedWithUs(r):
@@ -152,11 +163,27 @@ func (l *life) onDone() {
 // gone forgets the program: it has ended, its pipes are closed.
 func (l *life) gone() {
 	l.sense() // what it used at last
-	if l.sampler != nil {
-		l.sampler.Stop()
-	}
+	l.ranFor = l.ran()
+	stopTicker(&l.sampler)
+	stopTicker(&l.memory)
 	stopTimer(&l.dueSave)
-	l.sampler, l.program, l.done, l.self = nil, nil, nil, nil
+	l.program, l.done, l.self = nil, nil, nil
+}
+
+// ran is how long programs of this attempt have run, without what came before and
+// comes after them.
+func (l *life) ran() time.Duration {
+	if l.program == nil {
+		return l.ranFor
+	}
+	return l.ranFor + l.now() - l.runFrom
+}
+
+func stopTicker(t **time.Ticker) {
+	if *t != nil {
+		(*t).Stop()
+		*t = nil
+	}
 }
 
 func stopTimer(t **time.Timer) {

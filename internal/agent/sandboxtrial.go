@@ -79,7 +79,7 @@ func (l *life) failedInBox(r checkpoint.Result) bool {
 
 // again starts the program from the beginning without the sandbox.
 func (l *life) again() {
-	l.retry, l.watch, l.trial = false, nil, nil
+	l.retry, l.watch, l.trial, l.denied = false, nil, nil, denials{}
 	l.start(true)
 }
 
@@ -87,7 +87,7 @@ func (l *life) again() {
 // nothing.
 func (l *life) sandboxCost() float64 {
 	switch {
-	case l.boxFailed:
+	case l.boxFailed, l.attempt.SandboxCost >= neverAgain: // what a run without it costs tells nothing of that
 		return neverAgain
 	case l.trial == nil:
 		return l.attempt.SandboxCost

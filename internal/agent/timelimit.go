@@ -55,7 +55,7 @@ func (l *life) onEviction() {
 	stopTimer(&l.evicted)
 	switch cannotBeSaved := l.phase == running && l.program.choice.method == methodRestart; {
 	case cannotBeSaved && l.doomed:
-		l.verdict = &wire.Message{Kind: wire.Ended, Code: 124,
+		l.verdict = &wire.Message{Kind: wire.Ended, Code: 124, Cause: jobfile.TimeLimit,
 			Why: fmt.Sprintf("ended by the time limit of cluster %s; it cannot be saved, so it was not continued", l.attempt.Cluster)}
 		l.killProgram()
 	case cannotBeSaved:

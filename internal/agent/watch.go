@@ -146,6 +146,7 @@ func (l *life) onSample() {
 	l.checkFence()
 	l.sense()
 	l.judge()
+	l.pollDenied()
 	l.tellChange()
 	l.askIfInDanger()
 }
@@ -252,11 +253,11 @@ func (l *life) leftNow(d predict.Dist) []float64 {
 func (l *life) vitals() wire.Vitals {
 	w := l.watch
 	if w == nil {
-		return wire.Vitals{Wall: l.now().Seconds(), CPU: l.around.usage(l.attempt.Mark).CPU.Seconds(), Done: -1, Chance: -1}
+		return wire.Vitals{Wall: l.ran().Seconds(), CPU: l.around.usage(l.attempt.Mark).CPU.Seconds(), Done: -1, Chance: -1}
 	}
 	v := wire.Vitals{
-		CPU: w.last.CPU.Seconds(), Used: w.from.total(w.last.CPU), Wall: l.now().Seconds(),
-		Memory: w.last.Memory, Read: w.last.Read, Written: w.last.Written,
+		CPU: w.last.CPU.Seconds(), Used: w.from.total(w.last.CPU), Wall: l.ran().Seconds(),
+		Memory: w.last.Memory, Peak: w.last.Peak, Read: w.last.Read, Written: w.last.Written,
 		Done: -1, Chance: w.chance, Model: w.forecast.Model(), Method: w.method, SaveCost: l.saveCost().Seconds(),
 		SandboxCost: l.sandboxCost(), Slowness: w.pulse.mean.Mean(),
 	}

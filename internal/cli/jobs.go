@@ -203,7 +203,14 @@ func (a *app) printJob(j *api.Job) error {
 		}
 		t.add("deadline", "%s, %s%s", a.momentText(j.Deadline), text, inTime(j))
 	}
-	t.add("used", "%s of CPU in %s, %s of memory", duration(j.CPUS), duration(j.WallS), bytesText(j.Memory))
+	memory := bytesText(j.Peak) + " of memory at most"
+	if j.Ended == nil {
+		memory = bytesText(j.Memory) + " of memory now, " + memory
+	}
+	t.add("used", "%s of CPU in %s, %s", duration(j.CPUS), duration(j.WallS), memory)
+	for _, w := range j.Warnings {
+		t.add("warning", "%s", w)
+	}
 	t.add("checkpoints", "%d by %s", j.Checkpoints, orDash(j.Method))
 	t.add("moves", "%d", j.Migrations)
 	var b strings.Builder

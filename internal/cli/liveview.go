@@ -105,7 +105,7 @@ func (v *liveView) lines() []string {
 		now = append(now, partText(j.Progress)+" done")
 	}
 	if j.Started != nil {
-		now = append(now, ran(v.app.now.Since(j.Started.Time)))
+		now = append(now, ran(time.Duration(j.WallS*float64(time.Second))))
 	}
 	if j.State == core.Running && j.Share != nil {
 		now = append(now, fmt.Sprintf("CPU %.0f %%", 100**j.Share))
@@ -239,7 +239,7 @@ func (v *liveView) ending(j *api.Job) string {
 	case late(j):
 		text = name + " missed its deadline by " + duration(j.Ended.Sub(j.Deadline.Time).Seconds())
 	case v.shows && j.State == core.Done && j.Started != nil && j.Ended != nil:
-		text = fmt.Sprintf("%s done on %s after %s", name, j.Cluster, duration(j.Ended.Sub(j.Started.Time).Seconds()))
+		text = fmt.Sprintf("%s done on %s after %s", name, j.Cluster, duration(j.WallS))
 		if j.Deadline != nil {
 			text += ", " + duration(j.Deadline.Sub(j.Ended.Time).Seconds()) + " before its deadline"
 		}

@@ -32,7 +32,9 @@ know of any of this.
 
 With a deadline its end is predicted while it runs. When the chance of making it
 falls below --confidence the job is saved, moved to a cluster where it is better,
-and goes on there.
+and goes on there. For that it may run in a sandbox without network, in which only its
+working directory and /tmp can be written; a program that needs more is noticed, and
+started again without the sandbox. --checkpoint restart never uses it.
 
 Ctrl-C cancels the job and waits until nothing of it is left; a second one leaves
 at once. With --detach the number of the job is printed and it runs on by itself.

@@ -142,6 +142,12 @@ const (
 	RetryFailed = "failed"    // the program ended with another exit code than 0
 )
 
+// Why a job failed, where that was not its program's own doing.
+const (
+	OutOfMemory = "out_of_memory" // it used more memory than it may
+	TimeLimit   = "time_limit"    // it ran longer than it may
+)
+
 // RetriedAfter says whether the job is to be started again after an attempt that
 // was lost for a cause other than itself: all of them unless some are named, and
 // what nobody knows the cause of counts as each.

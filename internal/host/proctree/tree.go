@@ -27,6 +27,7 @@ type Tree struct {
 	sessions map[int]bool // that members are or were in
 	dead     time.Duration
 	deadIO   ioCount
+	peak     int64 // memory
 	usage    Usage // as last told
 	threads  map[int]schedTimes
 	sched    schedTimes // of all threads that were asked

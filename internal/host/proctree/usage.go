@@ -17,6 +17,7 @@ type Usage struct {
 	Ran         time.Duration // CPU time of the threads that could be asked how long they were delayed,
 	Delayed     time.Duration // and how long these were ready to run but had no processor
 	Memory      int64         // resident now; what processes share counts for each
+	Peak        int64         // the most that Memory has been at a call, or that one process had
 	Read        int64         // bytes read by system calls, from files, pipes and sockets
 	Written     int64
 	DiskRead    int64 // bytes that storage had to deliver
@@ -66,7 +67,8 @@ func (t *Tree) Usage() Usage {
 	if t.looks%lookSwitch == 1 {
 		u.Switches = t.switches()
 	}
-	u.CPU = max(u.CPU, t.usage.CPU)
+	t.peak = max(t.peak, u.Memory)
+	u.CPU, u.Peak = max(u.CPU, t.usage.CPU), t.peak
 	io = io.atLeast(ioCount{t.usage.Read, t.usage.Written, t.usage.DiskRead, t.usage.DiskWritten})
 	u.Read, u.Written, u.DiskRead, u.DiskWritten = io.read, io.written, io.diskRead, io.diskWritten
 	t.usage = u
@@ -340,6 +342,7 @@ func (t *Tree) bury(pid int) (unix.WaitStatus, time.Duration, bool) {
 	}
 	used := time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 	if ok {
+		t.peak = max(t.peak, ru.Maxrss<<10) // of it and all that it waited for, the largest
 		t.dead += used
 		t.deadIO = t.deadIO.plus(io)
 	}

@@ -109,6 +109,17 @@ func (t *turn) agentNote(j *job, e *wire.Entry) {
 	}
 	e.At = t.now // the agent's clock is not ours
 	t.entry(j, *e)
+	t.warning(j, e)
+}
+
+// maxWarnings is how many are kept with a job.
+const maxWarnings = 10
+
+// warning keeps what the user of a job is to see with it.
+func (t *turn) warning(j *job, e *wire.Entry) {
+	if e.Kind == "warning" && len(j.rec.Warnings) < maxWarnings {
+		j.rec.Warnings = append(slices.Clone(j.rec.Warnings), e.Choice+": "+e.Why)
+	}
 }
 
 // running: the program runs. What a later attempt wrote after the checkpoint
@@ -121,7 +132,7 @@ func (t *turn) running(j *job, m *wire.Message) {
 		out, err, j.begunIO = s.Out, s.Err, s.IO
 		choice = fmt.Sprintf("from checkpoint %d", s.N)
 		if m.State != nil {
-			t.moved(j, history.Transfer{What: history.Restore, To: j.rec.Cluster, Method: m.Method, Bytes: s.Bytes, Seconds: m.State.Wall})
+			t.moved(j, history.Transfer{What: history.Restore, To: j.rec.Cluster, Method: m.Method, Bytes: s.Bytes, Seconds: max(m.State.Prepared, m.State.Wall)})
 		}
 	}
 	if m.Saved != nil || j.spec.Setup+j.spec.Build.Command == "" {
@@ -251,7 +262,7 @@ func (t *turn) over(j *job, m *wire.Message) {
 	t.tidy(j, j.rec.Epoch)
 	t.step(&core.Input{Kind: core.Ended, Job: j.rec.ID, Epoch: j.rec.Epoch, N: m.Code})
 	if m.Why != "" && m.Code != 0 {
-		j.rec.Reason = strings.TrimSpace(m.Why)
+		j.rec.Reason, j.rec.Failure = strings.TrimSpace(m.Why), m.Cause
 	}
 }
 

@@ -35,7 +35,8 @@ func (b *Broker) know(ctx context.Context, a *wire.Attempt) {
 				break
 			}
 		}
-		if cost, ok := history.SandboxCost(runs, program); ok { // compared with runs outside: better
+		// Compared with runs outside is better, but says nothing of what it could not do there.
+		if cost, ok := history.SandboxCost(runs, program); ok && a.SandboxCost < history.NeverSandbox {
 			a.SandboxCost, a.Alone.Sandbox = cost.Ratio, cost.Ratio
 		}
 	}

@@ -29,6 +29,7 @@ type puppet struct {
 	name string
 	kind string // of its driver
 	own  bool   // it has a queue of its own
+	mem  int64  // of its host
 
 	mu       sync.Mutex
 	attempts map[driver.ID]*attempt
@@ -259,7 +260,7 @@ func (g *grid) options() broker.Options {
 	cfg.ScanEvery = time.Second
 	o := broker.Options{State: g.state, Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
 		Clusters: []broker.Cluster{
-			{Name: "a", Kind: g.a.kind, Managed: g.a.own, Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}},
+			{Name: "a", Kind: g.a.kind, Managed: g.a.own, Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1, Memory: g.a.mem}}},
 			{Name: "b", Kind: g.b.kind, Driver: g.b, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}
 	if g.procs > 0 {
 		o.Clusters[0].Hosts[0].Procs = g.procs

@@ -128,7 +128,11 @@ func (t *turn) ended(j *job, ev *core.Event) {
 }
 
 func (b *Broker) summary(j *job) map[string]any {
-	m := map[string]any{"wall_s": j.rec.Ended.Sub(j.rec.Submitted).Seconds(), "cpu_s": j.rec.CPU, "moves": j.rec.Migrations}
+	m := map[string]any{"wall_s": j.rec.Wall, "turnaround_s": j.rec.Ended.Sub(j.rec.Submitted).Seconds(), "cpu_s": j.rec.CPU,
+		"moves": j.rec.Migrations}
+	if j.rec.Peak > 0 {
+		m["peak_memory"] = j.rec.Peak
+	}
 	if j.rec.Deadline != 0 {
 		m["deadline_met"] = j.rec.State == core.Done && j.rec.Ended <= j.rec.Deadline
 		m["before_deadline_s"] = j.rec.Deadline.Sub(j.rec.Ended).Seconds()
@@ -157,6 +161,7 @@ func (t *turn) ran(j *job, how history.Outcome) {
 		}
 		j.rec.CPU += v.CPU
 		j.rec.Wall += v.Wall
+		j.rec.Peak = max(j.rec.Peak, v.Peak)
 		j.setVitals(nil, 0)
 	}
 	j.requested, j.aimed = 0, ""

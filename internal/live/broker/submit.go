@@ -66,7 +66,7 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 			}
 			proto := t.coreJob(owner, spec, allowed, need, bring)
 			if reason, ok := t.b.eng.EverFits(proto); !ok {
-				refused = &badinput.Error{Field: "procs", Value: fmt.Sprint(spec.Min), Want: reason.String()}
+				refused = neverFits(spec, reason)
 				return
 			}
 			ids, refused = t.submitAll(owner, spec, caught, inputs, wants, proto, why, quotes)
@@ -76,6 +76,14 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 		}
 	}
 	return ids, refused
+}
+
+// neverFits names the field that asks for too much.
+func neverFits(spec *jobfile.Job, reason core.Reason) error {
+	if reason.Code == core.NeverMemory {
+		return &badinput.Error{Field: "memory", Value: size(spec.Memory), Want: reason.String()}
+	}
+	return &badinput.Error{Field: "procs", Value: fmt.Sprint(spec.Min), Want: reason.String()}
 }
 
 // acceptable refuses what could never run.

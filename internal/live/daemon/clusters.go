@@ -126,7 +126,7 @@ func (g *grid) cluster(ctx context.Context, c *config.Cluster) (*broker.Cluster,
 	}
 	b := &broker.Cluster{Name: c.Name, Kind: kindOf(c), Driver: d, Managed: c.Managed(), Elastic: elastic, Queue: queueOf(c, slots), CPUFeatures: survey.CPUFeatures, MPI: wire.MPI(c.MPI),
 		Methods: func(context.Context) []string { return survey.Methods },
-		Hosts:   []world.HostSpec{{Procs: slots, Speed: speedOf(c, survey), Memory: c.Memory}}}
+		Hosts:   []world.HostSpec{{Procs: slots, Speed: speedOf(c, survey), Memory: memoryOf(c, survey.Hosts)}}}
 	for _, h := range survey.Hosts {
 		b.HostNames = append(b.HostNames, h.Name)
 	}
@@ -158,6 +158,22 @@ func speedOf(c *config.Cluster, s *driver.Survey) float64 {
 	return speed
 }
 
+// memoryOf is what the settings say, else that of the host with the most: a job that
+// needs more can run nowhere there. 0 if it is not known of every host.
+func memoryOf(c *config.Cluster, hosts []driver.Host) int64 {
+	if c.Memory > 0 {
+		return c.Memory
+	}
+	most := int64(0)
+	for _, h := range hosts {
+		if h.Memory <= 0 {
+			return 0
+		}
+		most = max(most, h.Memory)
+	}
+	return most
+}
+
 // here makes a cluster of a part of this machine.
 func (g *grid) here(c *config.Cluster) (*broker.Cluster, error) {
 	host, err := os.Hostname()
@@ -185,7 +201,7 @@ func (g *grid) here(c *config.Cluster) (*broker.Cluster, error) {
 		g.Log.Warn(n, "cluster", c.Name)
 	}
 	return &broker.Cluster{Name: c.Name, Kind: config.Local, Driver: d, HostNames: []string{host}, Nice: c.Nice, MPI: wire.MPI(c.MPI), Methods: methods,
-		Hosts: []world.HostSpec{{Procs: c.Slots, Speed: speed, Memory: c.Memory}}}, nil
+		Hosts: []world.HostSpec{{Procs: c.Slots, Speed: speed, Memory: memoryOf(c, []driver.Host{{Memory: calibrate.TotalMemory()}})}}}, nil
 }
 
 func (g *grid) settings(c *config.Cluster) *driver.Settings {

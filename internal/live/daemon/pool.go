@@ -45,7 +45,7 @@ func pooled(c *config.Cluster, p *pool.Driver, survey *driver.Survey) (*broker.C
 			return nil, &badinput.Error{Field: "slots", Want: "how many processors each host offers; " + h.Name + " could not be asked"}
 		}
 		speed := speedOf(c, &driver.Survey{Hosts: []driver.Host{h}})
-		b.Hosts = append(b.Hosts, world.HostSpec{Procs: h.Procs, Speed: speed, Memory: c.Memory})
+		b.Hosts = append(b.Hosts, world.HostSpec{Procs: h.Procs, Speed: speed, Memory: memoryOf(c, survey.Hosts)})
 		b.HostNames = append(b.HostNames, h.Name)
 		procs = append(procs, h.Procs)
 	}

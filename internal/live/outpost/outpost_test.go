@@ -22,6 +22,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver"
 	"github.com/godwit-hpc/godwit/internal/driver/linefile/linefiletest"
 	"github.com/godwit-hpc/godwit/internal/driver/remote/talk"
+	"github.com/godwit-hpc/godwit/internal/host/calibrate"
 	"github.com/godwit-hpc/godwit/internal/live/drivers"
 	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
 )
@@ -342,11 +343,11 @@ func TestOldBinariesGo(t *testing.T) {
 func FuzzParseMemory(f *testing.F) {
 	f.Add("MemTotal:       24555044 kB\nMemFree: 1 kB\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if parseMemory(text) < 0 {
+		if calibrate.ParseTotalMemory(text) < 0 {
 			t.Error("negative")
 		}
 	})
-	if text, err := os.ReadFile("/proc/meminfo"); err != nil || parseMemory(string(bytes.ToValidUTF8(text, nil))) < 1<<20 {
+	if text, err := os.ReadFile("/proc/meminfo"); err != nil || calibrate.ParseTotalMemory(string(bytes.ToValidUTF8(text, nil))) < 1<<20 {
 		f.Error("this machine has no memory")
 	}
 }

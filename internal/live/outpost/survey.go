@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,7 +68,7 @@ func (s *surveyor) here(k *kind) ([]driver.Host, error) {
 	if procs == 0 {
 		procs = local.Processors(len(cpus))
 	}
-	return []driver.Host{{Name: s.host, Procs: procs, Free: procs, Memory: memory(), Speed: k.speed}}, nil
+	return []driver.Host{{Name: s.host, Procs: procs, Free: procs, Memory: calibrate.TotalMemory(), Speed: k.speed}}, nil
 }
 
 // add adds what the driver does not know. Hosts behind a manager need not be
@@ -137,22 +136,3 @@ func (s *surveyor) look(ctx context.Context) (*kind, error) {
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// memory is how much this machine has; 0 if that is not known.
-func memory() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	return parseMemory(string(text))
-}
-
-func parseMemory(text string) int64 {
-	for line := range strings.Lines(text) {
-		var kib int64
-		if _, err := fmt.Sscanf(line, "MemTotal: %d kB", &kib); err == nil && kib > 0 && kib < 1<<50 {
-			return kib << 10
-		}
-	}
-	return 0
-}

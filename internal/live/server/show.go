@@ -15,7 +15,8 @@ import (
 func (s *server) show(v *broker.View) api.Job {
 	j := api.Job{ID: v.ID, UID: v.Unique, User: v.User, State: v.State, Cluster: v.Cluster, Hosts: v.Hosts, Why: v.Reason,
 		Attempts: int(v.Epoch), Submitted: api.At(v.Submitted), Started: api.At(v.Started), Ended: api.At(v.Ended),
-		Deadline: api.At(v.Deadline), Migrations: v.Migrations, Checkpoints: v.Checkpoints, Method: v.Method, CPUS: v.CPU, WallS: v.Wall}
+		Deadline: api.At(v.Deadline), Migrations: v.Migrations, Checkpoints: v.Checkpoints, Method: v.Method, CPUS: v.CPU, WallS: v.Wall,
+		Peak: v.Peak, Failure: v.Failure, Warnings: v.Warnings}
 	if j.Hosts == nil {
 		j.Hosts = []string{}
 	}
@@ -67,7 +68,10 @@ func (s *server) vitals(j *api.Job, v *broker.View) {
 	x := v.Vitals
 	j.CPUS += x.CPU
 	j.WallS += x.Wall
-	j.Memory = x.Memory
+	if v.State == core.Running && x.Wall+x.Prepared > 0 {
+		j.WallS += max(s.Broker.Now().Sub(v.VitalsAt), 0).Seconds()
+	}
+	j.Memory, j.Peak = x.Memory, max(j.Peak, x.Peak)
 	j.Share = &x.Share
 	if x.Slowness > 0 {
 		j.Slowness = &x.Slowness
@@ -85,7 +89,7 @@ func (s *server) vitals(j *api.Job, v *broker.View) {
 // of.
 func newsworthy(kind string) bool {
 	switch kind {
-	case "move", "lost", "decide", "predict", "stay", "results":
+	case "move", "lost", "decide", "predict", "stay", "results", "sandbox", "warning":
 		return true
 	}
 	return false

@@ -38,17 +38,20 @@ type Job struct {
 	Migrations  int     `json:"migrations,omitempty"`
 	Checkpoints int     `json:"checkpoints,omitempty"`
 	CPU         float64 `json:"cpu,omitempty"`  // seconds
-	Wall        float64 `json:"wall,omitempty"` // seconds
+	Wall        float64 `json:"wall,omitempty"` // seconds that its program ran, in all attempts that are over
+	Peak        int64   `json:"peak,omitempty"` // the most memory it had resident in any of them
 	Used        float64 `json:"used,omitempty"` // reference CPU seconds that are safe: what a continued attempt starts with
 
-	Work      string `json:"work,omitempty"`     // tree in the depot: the work folder at submission
-	Result    string `json:"result,omitempty"`   // tree in the depot: the work folder at the end
-	Outgoing  string `json:"outgoing,omitempty"` // folder at its cluster with results that are to be left at others
-	StagedOut bool   `json:"stagedOut,omitempty"`
-	Out       int64  `json:"out,omitempty"` // bytes of stdout and stderr that are durable
-	Err       int64  `json:"err,omitempty"`
-	Reason    string `json:"reason,omitempty"` // why it is in this state
-	Named     bool   `json:"named,omitempty"`  // what it wrote is to be put into files of the user as well
+	Work      string   `json:"work,omitempty"`     // tree in the depot: the work folder at submission
+	Result    string   `json:"result,omitempty"`   // tree in the depot: the work folder at the end
+	Outgoing  string   `json:"outgoing,omitempty"` // folder at its cluster with results that are to be left at others
+	StagedOut bool     `json:"stagedOut,omitempty"`
+	Out       int64    `json:"out,omitempty"` // bytes of stdout and stderr that are durable
+	Err       int64    `json:"err,omitempty"`
+	Reason    string   `json:"reason,omitempty"`   // why it is in this state
+	Failure   string   `json:"failure,omitempty"`  // jobfile.OutOfMemory, jobfile.TimeLimit; "": the program's own, or none
+	Warnings  []string `json:"warnings,omitempty"` // what its user should know of how it ran
+	Named     bool     `json:"named,omitempty"`    // what it wrote is to be put into files of the user as well
 
 	Inputs    []Input   `json:"inputs,omitempty"`    // that did not come with its work folder
 	After     []Wait    `json:"after,omitempty"`     // what it waits for before it is placed

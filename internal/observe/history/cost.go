@@ -67,6 +67,10 @@ func Rate(rows []Transfer, from, to string) (bytesPerSecond float64, n int) {
 
 const sandbox = "sandbox"
 
+// NeverSandbox stands for what the sandbox costs a program that fails in it, or wants
+// what is not there: a network, files outside its folder.
+const NeverSandbox = 100.0
+
 // SandboxRatio is how many times longer a program takes in the sandbox.
 type SandboxRatio struct {
 	Ratio float64 // median

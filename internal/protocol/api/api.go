@@ -131,13 +131,17 @@ type Job struct {
 	Method      string `json:"method"` // of its checkpoints
 
 	CPUS     float64  `json:"cpu_s"`
-	WallS    float64  `json:"wall_s"` // that it ran, without waiting
+	WallS    float64  `json:"wall_s"` // that its program ran, without waiting and staging, in all attempts
 	Progress *float64 `json:"progress"`
 	Share    *float64 `json:"share"` // of the processors it asked for, now
 	// Slowness is how many times longer than on the reference host the same takes on
 	// its processors, in the mean since it began.
 	Slowness *float64 `json:"slowness,omitempty"`
-	Memory   int64    `json:"memory"`
+	Memory   int64    `json:"memory"`      // resident now
+	Peak     int64    `json:"peak_memory"` // the most it had resident
+	// Failure is out_of_memory or time_limit; "": the program's own, or none.
+	Failure  string   `json:"failure"`
+	Warnings []string `json:"warnings,omitempty"` // what its user should know of how it ran
 }
 
 // Over says whether the job's life is over.

@@ -139,7 +139,7 @@ type Kind string
 // What an agent tells the broker.
 const (
 	Hello      Kind = "hello"     // first on every connection: Job, Epoch, Mark; answered by Ack with the last number the broker has of this attempt
-	Running    Kind = "running"   // the program runs: Method, Hosts, Why, Carried; Saved: the checkpoint it continues, nil if it began from the beginning; State.Wall: seconds until it ran
+	Running    Kind = "running"   // the program runs: Method, Hosts, Why, Carried; Saved: the checkpoint it continues, nil if it began from the beginning; State.Prepared: seconds until it ran
 	Status     Kind = "status"    // only while somebody watches; not numbered
 	Output     Kind = "output"    // Stream, Offset, Data: the stream is Offset + len(Data) long now, whatever it was before; Data may be empty
 	Ask        Kind = "ask"       // the deadline is in danger: State
@@ -173,14 +173,16 @@ type Message struct {
 	Method string   `json:"method,omitempty"`
 	Hosts  []string `json:"hosts,omitempty"`
 	Why    string   `json:"why,omitempty"`
-	Cause  string   `json:"cause,omitempty"`  // of Lost, and of Left that nobody ordered: jobfile.NodeFail, jobfile.Preempted; "": not known
-	Stream int      `json:"stream,omitempty"` // 1 stdout, 2 stderr
-	Offset int64    `json:"offset,omitempty"`
-	Data   []byte   `json:"data,omitempty"`
-	Saved  *Saved   `json:"saved,omitempty"`
-	State  *Vitals  `json:"state,omitempty"`
-	Code   int      `json:"code,omitempty"`
-	Result string   `json:"result,omitempty"` // tree in the depot: what the work folder held at the end
+	// Cause is, of Lost, and of Left that nobody ordered: jobfile.NodeFail, jobfile.Preempted; of
+	// Ended: jobfile.OutOfMemory, jobfile.TimeLimit. "": not known, or the program's own end.
+	Cause  string  `json:"cause,omitempty"`
+	Stream int     `json:"stream,omitempty"` // 1 stdout, 2 stderr
+	Offset int64   `json:"offset,omitempty"`
+	Data   []byte  `json:"data,omitempty"`
+	Saved  *Saved  `json:"saved,omitempty"`
+	State  *Vitals `json:"state,omitempty"`
+	Code   int     `json:"code,omitempty"`
+	Result string  `json:"result,omitempty"` // tree in the depot: what the work folder held at the end
 	// Outgoing is a folder beside the agent with results that are to be left at
 	// clusters: a folder for each of Spec.Leave, by its number. "": there are none.
 	Outgoing string `json:"outgoing,omitempty"`
@@ -201,10 +203,11 @@ type Carried struct {
 type Vitals struct {
 	CPU      float64   `json:"cpu_s"`  // of this attempt, seconds on this host
 	Used     float64   `json:"used_s"` // of the whole job, reference seconds
-	Wall     float64   `json:"wall_s"` // of this attempt
+	Wall     float64   `json:"wall_s"` // of this attempt: how long its program has run
 	Share    float64   `json:"share"`  // CPU share now, of the processors asked for
 	Mean     float64   `json:"mean_share"`
 	Memory   int64     `json:"memory"`
+	Peak     int64     `json:"peak_memory,omitempty"` // the most it has had resident in this attempt
 	Read     int64     `json:"read"`
 	Written  int64     `json:"written"`
 	Done     float64   `json:"done"`              // part of the work done, 0 to 1; -1 if unknown
@@ -223,6 +226,9 @@ type Vitals struct {
 	// far as this attempt could measure or estimate it; 0: it could not. For the
 	// next attempt of the same program, see Attempt.
 	SandboxCost float64 `json:"sandbox_cost,omitempty"`
+	// Prepared is how long it took until the program ran, in Running; agents of before
+	// said that in Wall.
+	Prepared float64 `json:"prepared_s,omitempty"`
 	// Slowness is how many times longer than on the reference host the same takes on
 	// the processors it runs on, in the mean over the job; 0: not known.
 	Slowness float64 `json:"slowness,omitempty"`

@@ -100,6 +100,7 @@ const (
 	ClusterRemoved
 	NotKnownYet
 	NotReached
+	NeverMemory
 	numReasons
 )
 
@@ -169,6 +170,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	ClusterRemoved:    {"cluster-removed", "the cluster where it may run was removed from the settings"},
 	NotReached:        {"not-reached", "the clusters where it may run are out of reach"},
 	NotKnownYet:       {"not-known-yet", "waiting for a cluster that has not answered yet"},
+	NeverMemory:       {"never-memory", "needs %[1]s GiB of memory on each host, the most that a host has is %[2]s GiB"},
 	ComesAgain:        {"comes-again", "waits to be placed again"},
 	MustGrow:          {"must-grow", "job %[1]s said that it must grow: %[2]s processors wanted"},
 	GivenBack:         {"given-back", "by the job itself"},

@@ -107,6 +107,10 @@ func EverFits(v world.View, job *core.Job, policy core.PlacePolicy) (core.Reason
 			return core.Reason{Code: core.NotSplit, A: float64(need), B: float64(widest)}, false
 		}
 		if widest < need {
+			if most := mostMemory(v, job, comp, need); most > 0 && !flexible {
+				const gib = 1 << 30
+				return core.Reason{Code: core.NeverMemory, A: float64(comp.Memory) / gib, B: float64(most) / gib}, false
+			}
 			return core.Reason{Code: core.NeverFits, A: float64(need), B: float64(widest)}, false
 		}
 	}
@@ -118,6 +122,19 @@ func EverFits(v world.View, job *core.Job, policy core.PlacePolicy) (core.Reason
 		return core.Reason{Code: core.NeverTogether, A: float64(len(job.Components)), B: float64(job.MinSize())}, false
 	}
 	return core.Reason{}, true
+}
+
+// mostMemory is the memory of the best among the clusters that have all the component
+// needs but memory; 0 if there is none.
+func mostMemory(v world.View, job *core.Job, comp *core.Component, need int) int64 {
+	any, most := *comp, int64(0)
+	any.Memory = 0
+	for _, c := range v.Clusters() {
+		if eligible(v, job, &any, c) && !c.Meets(comp) && c.Usable() >= need {
+			most = max(most, c.Memory())
+		}
+	}
+	return most
 }
 
 // eligible reports whether the component could run in the cluster: it meets

@@ -172,3 +172,19 @@ func TestAJobThatNeverFitsIsToldSo(t *testing.T) {
 		}
 	}
 }
+
+func TestARefusalForMemoryNamesMemory(t *testing.T) {
+	job := rigid(4)
+	job.Components[0].Memory = 64 << 30
+	g := grid{sizes: []int{5, 9, 2}, memory: []int64{16 << 30, 24 << 30, 128 << 30}}
+	why, ok := EverFits(g.view(t), job, core.WorstFit)
+	if want := "needs 64 GiB of memory on each host, the most that a host has is 24 GiB"; ok || why.String() != want {
+		t.Errorf("fits %v because %q, want %q", ok, why, want)
+	}
+	job = rigid(10)
+	job.Components[0].Memory = 64 << 30
+	why, ok = EverFits(g.view(t), job, core.WorstFit)
+	if ok || why.Code != core.NeverFits {
+		t.Errorf("with too many processors as well: fits %v because %q", ok, why)
+	}
+}

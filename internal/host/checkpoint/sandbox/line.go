@@ -23,9 +23,10 @@ type (
 		Dir    string `json:"dir,omitempty"`
 	}
 	message struct {
-		Number int        `json:"number,omitempty"` // of the order this answers; 0: an event
-		Error  string     `json:"error,omitempty"`
-		Files  *usedNames `json:"files,omitempty"`
+		Number int          `json:"number,omitempty"` // of the order this answers; 0: an event
+		Error  string       `json:"error,omitempty"`
+		Files  *usedNames   `json:"files,omitempty"`
+		Denied *deniedNames `json:"denied,omitempty"`
 
 		Running *runningEvent `json:"running,omitempty"`
 		Failed  string        `json:"failed,omitempty"`
@@ -40,6 +41,7 @@ type (
 		Lost   bool          `json:"lost"`
 		Why    string        `json:"why"`
 		CPU    time.Duration `json:"cpu"` // of everything; 0 if not known
+		Denied *deniedNames  `json:"denied"`
 	}
 	// usedNames are the files a program uses, by their names inside.
 	usedNames struct {

@@ -4,9 +4,10 @@
 // needs no change and does not notice. It works as root and as an ordinary user.
 //
 // Inside, the work folder stands at Workdir, the same everywhere; the rest of
-// the host is there to be read; /tmp is the program's own. There is no network,
-// because connections to the outside could not be taken along; programs of one
-// sandbox reach each other by the loopback.
+// the host is there to be read; /tmp is the program's own, goes along with the
+// image and ends with the program. There is no network, because connections to the
+// outside could not be taken along; programs of one sandbox reach each other by the
+// loopback. What a program tries of that all the same is noted: see Denied.
 //
 // The package starts the binary godwit-sandbox, gVisor and a supervisor, and
 // speaks to it over a socket. It must not know of brokers, depots or
