@@ -97,12 +97,14 @@ type life struct {
 	watch   *watching
 	sampler *time.Ticker
 	memory  *time.Ticker // when its memory is compared with what it may use; nil: somebody else sees to it
-	oomSeen int64        // processes that the kernel had killed for lack of memory before it began
-	status  *time.Ticker // somebody watches
-	stated  []byte       // a status to be sent
-	limit   *time.Timer  // of the job's wall time
-	evicted *time.Timer  // the cluster's manager ends us soon
-	doomed  bool         // it does, and the program cannot be saved
+	// overMemory says that it had more at the last look.
+	overMemory bool
+	oomSeen    int64        // processes that the kernel had killed for lack of memory before it began
+	status     *time.Ticker // somebody watches
+	stated     []byte       // a status to be sent
+	limit      *time.Timer  // of the job's wall time
+	evicted    *time.Timer  // the cluster's manager ends us soon
+	doomed     bool         // it does, and the program cannot be saved
 
 	saving   saving
 	saver    *saver // what is needed to save the program that runs

@@ -44,6 +44,8 @@ type started struct {
 	saved   *wire.Saved // that it continues; nil: from the beginning
 	tree    *depot.Tree // of the work folder; nil: it was empty
 	carried wire.Carried
+	// exported are variables that the setup line left, for who continues.
+	exported []string
 }
 
 // outcome ends an attempt whose program never ran, or not for long.
@@ -115,6 +117,8 @@ func (p *preparation) continueFrom(ctx context.Context, saved *wire.Saved) (*sta
 	if err := p.open(s, saved.Out, saved.Err); err != nil {
 		return nil, err
 	}
+	s.exported = saved.Exported
+	s.program.Env = setEnvironment(s.program.Env, s.exported)
 	if err := p.launch(ctx, s, image); err != nil {
 		return nil, err
 	}
@@ -212,21 +216,6 @@ func (p *preparation) run(ctx context.Context, s *started, image string) (checkp
 	return s.method.Start(ctx, s.program, image)
 }
 
-// setUp runs the job's setup line to its end.
-func (p *preparation) setUp(ctx context.Context, s *started) error {
-	line := p.attempt.Spec.Setup
-	if line == "" {
-		return nil
-	}
-	program := *s.program
-	program.Argv, program.Restart = []string{"/bin/sh", "-c", line}, nil
-	r, err := p.toItsEnd(ctx, &program, "setup")
-	if err == nil && r.Code != 0 {
-		err = failed(r.Code, "setup failed: "+howItEnded(r))
-	}
-	return err
-}
-
 // pick chooses the checkpoint method.
 func (p *preparation) pick() (choice, error) {
 	a := p.attempt
@@ -262,7 +251,7 @@ func expected(a *wire.Attempt) time.Duration {
 
 // build is the program as the job describes it.
 func (p *preparation) build(pipes *pipes, method string) *checkpoint.Program {
-	a, ours := p.attempt, os.Environ()
+	a, ours := p.attempt, ownEnvironment()
 	var more map[string]string
 	if method != methodSandbox { // from where neither our files nor other hosts are seen
 		more = mpiVariables(a, p.folder, ours)

@@ -42,11 +42,15 @@ func keepsMemory(group string) bool {
 // checkMemory ends a program that has more memory than its job allows.
 func (l *life) checkMemory() {
 	limit := l.attempt.Spec.Memory
-	if l.program == nil || l.verdict != nil || l.around.usage(l.attempt.Mark).Memory <= limit {
+	if l.program == nil || l.verdict != nil {
 		return
 	}
-	has := l.around.held(l.attempt.Mark)
-	if has <= limit {
+	before, has := l.overMemory, l.around.usage(l.attempt.Mark).Memory
+	if has > limit {
+		has = l.around.held(l.attempt.Mark) // what is shared counted once
+	}
+	l.overMemory = has > limit
+	if !l.overMemory || !before { // processes are looked at one after the other: one look may count something twice
 		return
 	}
 	l.verdict = &wire.Message{Kind: wire.Ended, Code: killedCode, Cause: jobfile.OutOfMemory,

@@ -236,6 +236,8 @@ type saver struct {
 	used    func() (seconds float64, bytes int64) // of the whole job, on the reference host
 	spent   func() (busy, idle float64)           // of the whole job, see wire.Vitals
 	epoch   core.Epoch
+	// exported is what the setup line left, unless the image has it.
+	exported []string
 
 	size  int64  // of the next image, about
 	image string // folder of the last image
@@ -246,6 +248,9 @@ type saver struct {
 func (l *life) newSaver(s *started) *saver {
 	v := &saver{around: l.around, run: s.run, pipes: s.pipes, spool: l.spool, scratch: l.folder.scratch(), work: l.folder.work(),
 		depot: l.around.depot(l.attempt.Broker), method: s.choice.method, epoch: l.attempt.Epoch}
+	if s.choice.method != methodSandbox {
+		v.exported = s.exported
+	}
 	from, mark := l.watch.from, l.attempt.Mark
 	v.used = func() (float64, int64) {
 		u := l.around.usage(mark)
@@ -286,7 +291,7 @@ func (s *saver) save(ctx context.Context, n int, stop bool) (*wire.Saved, error)
 	if err := os.MkdirAll(s.image, 0o700); err != nil {
 		return nil, err
 	}
-	saved := &wire.Saved{N: n, Epoch: s.epoch, Method: s.method}
+	saved := &wire.Saved{N: n, Epoch: s.epoch, Method: s.method, Exported: s.exported}
 	var shot *depot.Shot
 	var froze time.Time
 	err := s.run.Save(ctx, s.image, stop, func() (err error) {

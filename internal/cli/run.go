@@ -27,8 +27,8 @@ func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 const runLong = `Runs a command as a job and stays with it: what it writes appears here, and its
 exit code becomes that of godwit. The folder in which you are goes along with it
-and comes back with what changed; so does your environment. The program need not
-know of any of this.
+and comes back with what changed; so does your environment where the account is yours,
+and elsewhere what --env names. The program need not know of any of this.
 
 With a deadline its end is predicted while it runs. When the chance of making it
 falls below --confidence the job is saved, moved to a cluster where it is better,

@@ -181,6 +181,9 @@ func (d *draft) saving() error {
 
 // variables gives those a value that were only named.
 func (d *draft) variables() error {
+	if d.Export == ExportAll && d.Caller == nil {
+		d.inherit(nil)
+	}
 	for _, name := range d.unset {
 		if _, ok := d.Env[name]; ok {
 			continue

@@ -94,7 +94,8 @@ func (g *gridScript) finish() error {
 	g.memory()
 	g.limits()
 	if g.all {
-		g.inherit()
+		g.inherit(managers)
+		g.Export = ExportAll
 	}
 	if !g.placed {
 		g.warnings = append(g.warnings, Warning{g.draft.at[""].file, 0, "#$ -cwd", "is missing: Grid Engine would run it in the home folder, here it runs in " + g.opt.Dir})

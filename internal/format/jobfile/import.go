@@ -94,17 +94,6 @@ func (m *imported) call(name string) error {
 	return nil
 }
 
-// inherit gives the job the environment of the caller.
-func (d *draft) inherit() {
-	for _, entry := range d.opt.Environ {
-		if name, value, ok := strings.Cut(entry, "="); ok && travels(name) && !managers(name) && utf8.ValidString(value) {
-			if _, set := d.Env[name]; !set {
-				d.setEnv(name, value)
-			}
-		}
-	}
-}
-
 // managers says whether a variable describes the job that the caller is itself:
 // another job must not take it for its own.
 func managers(name string) bool {

@@ -26,7 +26,9 @@ type Job struct {
 	Leave   []FarOutput       `json:"leave,omitempty"`   // left at clusters instead
 	Inputs  []string          `json:"inputs,omitempty"`  // relative: below Workdir; absolute: put beside it by its last name
 	Far     []FarInput        `json:"far,omitempty"`     // inputs that are elsewhere
-	Env     map[string]string `json:"env,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`     // variables that it names
+	Caller  map[string]string `json:"caller,omitempty"`  // environment of who submitted it; see Environment
+	Export  Export            `json:"export,omitempty"`  // how much of that goes to other accounts
 
 	Deadline time.Duration `json:"deadline,omitempty"` // from submission; 0 if none
 	Estimate time.Duration `json:"estimate,omitempty"` // CPU time at 100 % on the reference host; 0 if unknown

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
@@ -70,11 +69,7 @@ func FromCommand(argv []string, o Options) (*Job, error) {
 	d.listed = argv
 	d.Workdir = o.Dir
 	d.at["workdir"] = place{}
-	for _, entry := range o.Environ {
-		if name, value, ok := strings.Cut(entry, "="); ok && travels(name) && utf8.ValidString(value) {
-			d.setEnv(name, value)
-		}
-	}
+	d.inherit(nil)
 	if err := d.override(); err != nil {
 		return nil, err
 	}

@@ -246,7 +246,7 @@ func TestACommandRunsWhereAndAsItWasTyped(t *testing.T) {
 	}
 	want := plain()
 	want.Name, want.Argv, want.Workdir, want.Deadline = "burn", []string{"./burn", "30", ""}, dir, time.Minute
-	want.Env = map[string]string{"HOME": "/home/eve", "TOKEN": "abc", "PATH": "/bin", "X": "1"}
+	want.Env, want.Caller = map[string]string{"X": "1"}, map[string]string{"HOME": "/home/eve", "TOKEN": "abc", "PATH": "/bin"}
 	want.Inputs = []string{"/etc/passwd"}
 	if diff := cmp.Diff(want, job); diff != "" {
 		t.Error(diff)

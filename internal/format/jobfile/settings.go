@@ -79,6 +79,7 @@ func Flags() []Flag {
 		many("input", "inputs", "FILE", "also sent along, or cluster:path; may be given several times", func(d *draft) *[]string { return &d.Inputs }, parseInput),
 		many("output-file", "outputs", "FILE", "brought back at the end, with * and ? for several; none named: all that changed", func(d *draft) *[]string { return &d.Outputs }, parseInside),
 		{Name: "env", Kind: "NAME[=VALUE]", Help: "environment variable; without a value that of the caller", Many: true, apply: applyEnv},
+		chosen(flag("export", "HOW", "environment for other accounts: named (by --env), all", func(d *draft) *Export { return &d.Export }, parseExport), exportNames),
 		flag("setup", "LINE", "shell line that runs once before it, in the same folder", func(d *draft) *string { return &d.Setup }, parseText),
 		flag("progress", "PATTERN", "how its output tells how far it is: 'step (\\d+)/(\\d+)'", func(d *draft) *string { return &d.Progress }, parsePattern),
 		chosen(flag("checkpoint", "METHOD", "how it is saved: "+strings.Join(methods, ", "), func(d *draft) *string { return &d.Checkpoint.Method }, parseMethod), methods),

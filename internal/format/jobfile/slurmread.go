@@ -270,7 +270,7 @@ func (s *slurmScript) memory(procs int) {
 // environment is that of the caller unless --export says otherwise.
 func (s *slurmScript) environment() error {
 	if s.at.file == "" {
-		s.inherit()
+		s.inherit(managers)
 		return nil
 	}
 	s.gives("envs")
@@ -295,7 +295,8 @@ func (s *slurmScript) environment() error {
 		}
 	}
 	if all {
-		s.inherit()
+		s.inherit(managers)
+		s.Export = ExportAll
 	}
 	return nil
 }

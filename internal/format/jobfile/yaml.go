@@ -83,6 +83,7 @@ func (d *draft) fields() []field {
 		{"inputs", d.readInputs},
 		{"outputs", d.readOutputs},
 		{"envs", d.readEnvs},
+		set("export", &d.Export, parseExport),
 		{"deadline", d.readDeadline},
 		{"estimate", d.readEstimate},
 		{"procs", d.readProcs},

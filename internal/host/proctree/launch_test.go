@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
@@ -271,4 +272,24 @@ func TestAProgramDiesWithTheProcessThatStartedIt(t *testing.T) {
 	cmd.Process.Kill()
 	cmd.Wait()
 	waitFor(t, "the program to die", func() bool { pids, err := Leftovers(mark); return err == nil && len(pids) == 0 })
+}
+
+func TestAFolderOfPathThatMayNotBeReadHasNoProgramInIt(t *testing.T) {
+	closed := filepath.Join(t.TempDir(), "closed")
+	if err := os.Mkdir(closed, 0); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 { // root may look into it: be somebody else, as far as files go
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if _, err := unix.SetfsuidRetUid(54321); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.SetfsuidRetUid(0) //nolint:errcheck // it is what it was
+	}
+	_, err := find([]string{"nosuchprogram"}, []string{"PATH=" + closed + ":/usr/bin:/bin"}, "/")
+	var launch *checkpoint.LaunchError
+	if !errors.As(err, &launch) || launch.Code != notFound || !strings.Contains(launch.Why, "nosuchprogram: not found in PATH") {
+		t.Errorf("said %+v", err)
+	}
 }

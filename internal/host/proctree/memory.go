@@ -1,6 +1,10 @@
 package proctree
 
-import "strings"
+import (
+	"errors"
+	"io/fs"
+	"strings"
+)
 
 // Memory is what the tree holds in memory now, with what processes share counted
 // once: the proportional set size. Looking at it costs the kernel a walk through all
@@ -14,24 +18,24 @@ func (t *Tree) Memory() int64 {
 		if m.zombie() {
 			continue
 		}
-		if text, err := t.read.file(procPath(m.pid, "smaps_rollup")); err == nil {
-			if n, ok := parsePss(string(text)); ok {
-				sum += n
-				continue
-			}
-		}
-		sum += m.rss * pageSize
+		text, err := t.read.file(procPath(m.pid, "smaps_rollup"))
+		switch {
+		case err == nil:
+			sum += parsePss(string(text))
+		case errors.Is(err, fs.ErrPermission): // it runs as somebody else
+			sum += m.rss * pageSize
+		} // else it is gone, or about to be
 	}
 	return sum
 }
 
-// parsePss finds the line "Pss:      1234 kB".
-func parsePss(text string) (int64, bool) {
+// parsePss finds the line "Pss:      1234 kB"; 0 if there is none.
+func parsePss(text string) int64 {
 	for line := range strings.Lines(text) {
 		if v, ok := strings.CutPrefix(line, "Pss:"); ok {
 			f := fields{rest: []byte(strings.TrimSpace(v))}
-			return f.number() << 10, true
+			return f.number() << 10
 		}
 	}
-	return 0, false
+	return 0
 }

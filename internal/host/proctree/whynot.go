@@ -56,7 +56,7 @@ func find(argv, env []string, dir string) (string, error) {
 			return path, nil
 		}
 		var launch *checkpoint.LaunchError
-		if first == nil && errors.As(err, &launch) && launch.Code == notExecutable {
+		if first == nil && errors.As(err, &launch) && launch.Code == notExecutable && isThere(path) {
 			first = err
 		}
 	}
@@ -67,6 +67,13 @@ func find(argv, env []string, dir string) (string, error) {
 		return "", cannot(notFound, "%s: not found in PATH; the file in the work folder is ./%s", name, name)
 	}
 	return "", cannot(notFound, "%s: not found in PATH (%s)", name, strings.Join(folders, ", "))
+}
+
+// isThere says whether there is such a file, as far as we can see: a folder of PATH that
+// may not be looked into has none for us.
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // pathOf is PATH of an environment; the last one set counts. Without one it is

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
@@ -155,6 +156,7 @@ func (t *turn) attempt(j *job, epoch core.Epoch) (*wire.Attempt, *cluster) {
 		Procs: p.Size(), Held: p.Procs(), Speed: t.b.eng.World().Cluster(c.id).Speed(), Broker: t.b.opt.Socket, Nice: c.Nice, MPI: c.MPI,
 		Work: j.rec.Work, Saved: j.saved, Every: wire.Every{Sample: t.b.opt.Sample}, Rule: t.b.opt.Rule,
 		Deadline: j.rec.Deadline, Now: t.now, CPUFeatures: t.b.features()}
+	a.Spec.Env, a.Spec.Caller = j.spec.Environment(sameAccount(c.Kind)), nil
 	if len(j.saved) > 0 {
 		a.Used = j.saved[0].Used
 	}
@@ -195,6 +197,13 @@ func (b *Broker) releaseAt(id driver.ID, at core.ClusterID) error {
 	}
 	return errors.Join(errs...)
 }
+
+// sameAccount says whether jobs run with the account of who submitted them, at the same
+// site: on this machine, or on the hosts of a manager whose commands are here.
+func sameAccount(kind string) bool { return !strings.HasSuffix(kind, sshKind) }
+
+// sshKind ends the kind of clusters that are reached by ssh, with an account there.
+const sshKind = "ssh"
 
 // localKind is the kind of the clusters that are parts of this machine.
 const localKind = "local"

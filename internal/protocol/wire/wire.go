@@ -128,6 +128,9 @@ type Saved struct {
 	Moved  int64         `json:"moved"`          // that had to be sent
 	Frozen time.Duration `json:"frozen"`         // how long the program stood still
 	Took   time.Duration `json:"took"`           // until it was safe
+	// Exported are variables (NAME=VALUE) that the job's setup line left, if the image
+	// does not hold them: the program is continued with them.
+	Exported []string `json:"exported,omitempty"`
 	// Sending is how much of that it took to send what had to be; 0 if that was
 	// interrupted, so that it tells nothing of the network.
 	Sending time.Duration `json:"sending,omitempty"`

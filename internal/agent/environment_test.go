@@ -1,0 +1,78 @@
+package agent
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/host/account"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+)
+
+func TestTheHomeOfAnotherAccountIsReplacedByOurs(t *testing.T) {
+	me := uint32(os.Geteuid())
+	who := func() (*account.User, error) { return &account.User{ID: me, Name: "alice", Home: "/home/alice", Shell: "/bin/zsh"}, nil }
+	env := []string{"HOME=/root", "PATH=/bin", "USER=root", "X=1"}
+	for name, c := range map[string]struct {
+		who   func() (*account.User, error)
+		owner func(string) (uint32, bool)
+		want  []string
+	}{
+		"somebody else's": {who, func(string) (uint32, bool) { return me + 1, true },
+			[]string{"PATH=/bin", "X=1", "HOME=/home/alice", "LOGNAME=alice", "SHELL=/bin/zsh", "USER=alice"}},
+		"not there": {who, func(string) (uint32, bool) { return 0, false },
+			[]string{"PATH=/bin", "X=1", "HOME=/home/alice", "LOGNAME=alice", "SHELL=/bin/zsh", "USER=alice"}},
+		"ours":       {who, func(string) (uint32, bool) { return me, true }, env},
+		"no account": {func() (*account.User, error) { return nil, errors.New("no account") }, func(string) (uint32, bool) { return 0, false }, env},
+	} {
+		if got := accountEnvironment(env, c.who, c.owner); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestWhatSetupExportsReachesTheProgram(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", `echo "$GREETING" "$KEPT" "$OTHER" "${GODWIT_SETUP-none}"; pwd`)
+	h.attempt.Spec.Env = map[string]string{"KEPT": "kept", "GREETING": "old"}
+	h.attempt.Spec.Setup = "export GREETING='hello\nthere'; OTHER=inner; cd /; [ -n \"$KEPT\" ]"
+	h.run()
+	want := "hello\nthere kept  none\n" + folder{h.dir}.work() + "\n"
+	if m := h.ended(); m.Code != 0 || h.output(1) != want {
+		t.Errorf("told %+v, output %q, want %q", m, h.output(1), want)
+	}
+}
+
+func TestASetupThatLeavesEarlyStillExports(t *testing.T) {
+	h := newHarness(t, "/bin/sh", "-c", `echo $A$B`)
+	h.attempt.Spec.Setup = "export A=1; exit 0; export B=2"
+	h.run()
+	if m := h.ended(); m.Code != 0 || h.output(1) != "1\n" {
+		t.Errorf("told %+v, output %q", m, h.output(1))
+	}
+}
+
+func TestWhatSetupExportsIsThereWhenTheProgramIsContinued(t *testing.T) {
+	h := newReal(t, methodSignal, `trap 'echo $A >state; exit 0' USR1; echo up; while :; do sleep 0.05 & wait $!; done`)
+	h.attempt.Spec.Setup = "export A=first"
+	h.attempt.Spec.Checkpoint.Signal, h.attempt.Spec.Checkpoint.Files = "USR1", []string{"state"}
+	h.attempt.Spec.Checkpoint.Restart = []string{"/bin/sh", "-c", "echo $(cat state) $A"}
+	h.start()
+	h.begin()
+	h.until("its output", func() bool { return string(h.out[1]) == "up\n" })
+	h.await(wire.Running)
+	h.order(wire.Order{Kind: wire.Stop, By: h.attempt.Now.Add(time.Minute)})
+	h.wait()
+	left := h.ended()
+	if left.Saved == nil || !slices.Equal(left.Saved.Exported, []string{"A=first"}) {
+		t.Fatalf("left %+v, output %q %q", left, h.output(1), h.output(2))
+	}
+	h.next(*left.Saved)
+	h.attempt.Spec.Setup = "export A=second"
+	h.begin()
+	h.wait()
+	if got := h.output(1); got != "up\nfirst first\n" {
+		t.Errorf("output %q", got)
+	}
+}

@@ -1,0 +1,62 @@
+package jobfile
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+var callersEnvironment = []string{"HOME=/home/me", "PATH=/home/me/bin:/usr/bin", "USER=me", "TOKEN=secret", "LANG=C.UTF-8", "SEED=7", "SLURM_JOB_ID=9"}
+
+// sets are the names of the variables that a job sets, in order.
+func sets(j *Job, sameAccount bool) []string {
+	return slices.Sorted(maps.Keys(j.Environment(sameAccount)))
+}
+
+func TestWhatOfTheEnvironmentGoesToAnotherAccount(t *testing.T) {
+	script := func(line string) func(Options) (*Job, error) {
+		return func(o Options) (*Job, error) {
+			file := filepath.Join(o.Dir, "job.sh")
+			if err := os.WriteFile(file, []byte("#!/bin/sh\n"+line+"\ntrue\n"), 0o600); err != nil {
+				return nil, err
+			}
+			j, _, err := Read(file, o)
+			return j, err
+		}
+	}
+	command := func(set ...Setting) func(Options) (*Job, error) {
+		return func(o Options) (*Job, error) {
+			o.Set = set
+			return FromCommand([]string{"true"}, o)
+		}
+	}
+	named, all := []string{"LANG", "SEED"}, []string{"LANG", "SEED", "TOKEN"}
+	for name, c := range map[string]struct {
+		read func(Options) (*Job, error)
+		home bool // at the same account it has the caller's
+		away []string
+	}{
+		"a command":                        {command(), true, []string{"LANG"}},
+		"a command that names a variable":  {command(Setting{Name: "env", Value: "SEED"}), true, named},
+		"a command that names its path":    {command(Setting{Name: "env", Value: "PATH"}), true, []string{"LANG", "PATH"}},
+		"a script for Slurm":               {script("#SBATCH -n 1"), true, []string{"LANG"}},
+		"a script that exports all":        {script("#SBATCH --export=ALL"), true, all},
+		"a script that exports a variable": {script("#SBATCH --export=SEED"), false, []string{"SEED"}},
+		"a script for Grid Engine":         {script("#$ -cwd"), false, nil},
+		"one for Grid Engine with -V":      {script("#$ -cwd -V"), true, all},
+	} {
+		j, err := c.read(Options{Dir: t.TempDir(), Environ: callersEnvironment})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := sets(j, false); !slices.Equal(got, c.away) {
+			t.Errorf("%s: %q goes elsewhere, want %q", name, got, c.away)
+		}
+		if got := slices.Contains(sets(j, true), "TOKEN"); got != c.home {
+			t.Errorf("%s: the caller's environment is kept at the same account: %v", name, got)
+		}
+	}
+}
