@@ -13,7 +13,9 @@ import (
 
 func TestTheHomeOfAnotherAccountIsReplacedByOurs(t *testing.T) {
 	me := uint32(os.Geteuid())
-	who := func() (*account.User, error) { return &account.User{ID: me, Name: "alice", Home: "/home/alice", Shell: "/bin/zsh"}, nil }
+	who := func() (*account.User, error) {
+		return &account.User{ID: me, Name: "alice", Home: "/home/alice", Shell: "/bin/zsh"}, nil
+	}
 	env := []string{"HOME=/root", "PATH=/bin", "USER=root", "X=1"}
 	for name, c := range map[string]struct {
 		who   func() (*account.User, error)
