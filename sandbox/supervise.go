@@ -35,7 +35,7 @@ const (
 )
 
 // order is what the parent wants done. Do is start, which comes first and has no
-// answer, then pause, resume, save, files, denied or stop.
+// answer, then pause, resume, save, files, denied, terminate or stop.
 type order struct {
 	Number int    `json:"number"`
 	Do     string `json:"do"`
@@ -333,6 +333,8 @@ func (s *supervisor) do(o order, answer *message) error {
 		defer func() { _ = line.Close() }() // all has been said
 		answer.Denied, err = askDenied(line)
 		return err
+	case "terminate": // the program may still write what it wants to keep
+		return s.c.Sandbox.SignalContainer(s.c.ID, unix.SIGTERM, true)
 	case "stop":
 		return s.kill()
 	default:

@@ -106,16 +106,17 @@ type life struct {
 	evicted    *time.Timer  // the cluster's manager ends us soon
 	doomed     bool         // it does, and the program cannot be saved
 
-	saving   saving
-	saver    *saver // what is needed to save the program that runs
-	save     *saveOrder
-	wanted   bool          // another save was ordered meanwhile
-	saves    int           // the number of the job's last checkpoint
-	restored time.Duration // how long it took to bring and start a checkpoint here
-	dueSave  *time.Timer
-	stopping *stopOrder
-	quit     *time.Timer // the machine stops then
-	secure   *time.Timer // what has been said is made safe then
+	saving    saving
+	saver     *saver // what is needed to save the program that runs
+	save      *saveOrder
+	wanted    bool          // another save was ordered meanwhile
+	saves     int           // the number of the job's last checkpoint
+	restored  time.Duration // how long it took to bring and start a checkpoint here
+	dueSave   *time.Timer
+	stopping  *stopOrder
+	cancelled bool        // by its user
+	quit      *time.Timer // the machine stops then
+	secure    *time.Timer // what has been said is made safe then
 
 	unkept    func() error // writes down how it ended
 	keepAgain *time.Timer  // when that is tried again; nil: it is done, or not due
@@ -325,6 +326,8 @@ func (l *life) onOrder(o *wire.Order) {
 		l.over = true
 	case wire.Stop:
 		l.stop(stopOrder{l.within(o.By), o.Why})
+	case wire.Cancel:
+		l.onCancel(o.Within)
 	case wire.Save:
 		l.orderSave()
 	case wire.Watch:

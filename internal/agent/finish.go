@@ -43,6 +43,9 @@ func (l *life) finish(m wire.Message) {
 		l.conclude(m)
 		return
 	}
+	if l.cancelled {
+		l.outbox.say(wire.Message{Kind: wire.Collecting})
+	}
 	l.keep(endedFile, ended{m}) // if we die while the result is on its way, the next agent brings it
 	l.bringResult(m)
 }

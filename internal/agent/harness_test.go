@@ -252,7 +252,11 @@ func (r *plainRun) Root() int { return r.first.Pid }
 func (r *plainRun) Save(context.Context, string, bool, func() error) error {
 	return checkpoint.ErrNothingToSave
 }
-func (r *plainRun) Kill()                 { _ = r.tree.Kill(context.Background(), 0); <-r.done }
+func (r *plainRun) Kill() { _ = r.tree.Kill(context.Background(), 0); <-r.done }
+func (r *plainRun) Terminate(grace time.Duration) {
+	_ = r.tree.Kill(context.Background(), grace)
+	<-r.done
+}
 func (r *plainRun) Done() <-chan struct{} { return r.done }
 func (r *plainRun) Result() checkpoint.Result {
 	e := r.first.Exit()
@@ -403,5 +407,6 @@ func (r *stepsRun) Kill() {
 	}
 	<-r.done
 }
+func (r *stepsRun) Terminate(time.Duration)   { r.Kill() }
 func (r *stepsRun) Done() <-chan struct{}     { return r.done }
 func (r *stepsRun) Result() checkpoint.Result { return r.result }

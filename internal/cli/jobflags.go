@@ -37,7 +37,7 @@ var jobGroups = []struct {
 	title string
 	flags []string
 }{
-	{"What it needs", []string{"deadline", "estimate", "procs", "pattern", "on", "memory", "time", "processes", "workdir", "input", "output-file", "env", "export", "setup", "name", "array", "after"}},
+	{"What it needs", []string{"deadline", "estimate", "procs", "pattern", "on", "memory", "time", "grace", "processes", "workdir", "input", "output-file", "env", "export", "setup", "name", "array", "after"}},
 	{"How it is looked after", []string{"checkpoint", "checkpoint-every", "checkpoint-signal", "checkpoint-file", "checkpoint-restart", "progress", "confidence", "adapt", "reliability", "retries", "place"}},
 }
 

@@ -91,7 +91,7 @@ func (v *liveView) again() {
 // cancelling says that Ctrl-C was understood.
 func (v *liveView) cancelling() {
 	v.leaves = true
-	v.say("cancelling job " + v.id + ", waiting until nothing of it is left; once more leaves at once")
+	v.say("cancelling job " + v.id + " … (press Ctrl-C again to quit without waiting)")
 }
 
 func (v *liveView) close() { v.screen.Close() }
@@ -231,6 +231,9 @@ func (v *liveView) ending(j *api.Job) string {
 	switch {
 	case j.State == core.Cancelled:
 		text = name + " was cancelled"
+		if more := filesText(j); more != "" {
+			text += "; " + more
+		}
 		if j.Started == nil && j.ExitCode != nil && *j.ExitCode == exitFailed { // not by its user
 			text += ": " + orDash(j.Why)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -36,9 +37,9 @@ and goes on there. For that it may run in a sandbox without network, in which on
 working directory and /tmp can be written; a program that needs more is noticed, and
 started again without the sandbox. --checkpoint restart never uses it.
 
-Ctrl-C cancels the job and waits until nothing of it is left; a second one leaves
-at once. With --detach the number of the job is printed and it runs on by itself.
-A job has no standard input.
+Ctrl-C cancels the job: its program gets SIGTERM, and SIGKILL after a grace time
+(--grace, 30 s), and what it wrote is copied back; a second Ctrl-C quits without
+waiting. With --detach the number of the job is printed and it runs on by itself.
 
 Exit codes: the job's own; 1 it could not be run; 2 wrong usage or bad input;
 127 no such program, 126 not executable; 130 cancelled with Ctrl-C.`
@@ -149,7 +150,10 @@ func (a *app) followRun(ctx context.Context, c *api.Client, id, output string) e
 		Job: id, See: v.see, Again: v.again, Stdout: v.stdout(a.stdout), Stderr: v.stderr(a.stderr),
 		Interrupted: func(ctx context.Context, c *api.Client) error {
 			v.cancelling()
-			_, err := c.Cancel(ctx, id)
+			job, err := c.Cancel(ctx, id)
+			if err == nil && job.Unreturned != "" {
+				err = &unreturnedError{job}
+			}
 			return err
 		},
 	}
@@ -158,7 +162,11 @@ func (a *app) followRun(ctx context.Context, c *api.Client, id, output string) e
 	}
 	job, err := follow.Job(ctx, o)
 	v.close()
+	var waiting *unreturnedError
 	switch {
+	case errors.As(err, &waiting):
+		a.say(fmt.Sprintf("job %s %s; %s", id, strings.ToLower(waiting.job.State.String()), filesText(&waiting.job)))
+		return exitCode(exitInterrupted)
 	case errors.Is(err, follow.ErrOutput):
 		a.say("job " + id + " cancelled: nobody reads its output any more")
 		return exitCode(exitBrokenPipe)
@@ -167,6 +175,12 @@ func (a *app) followRun(ctx context.Context, c *api.Client, id, output string) e
 	}
 	return a.endOfRun(ctx, job, v, output)
 }
+
+// unreturnedError says that a job is over whose results cannot be copied back at
+// present: nobody who wants to leave waits for that.
+type unreturnedError struct{ job api.Job }
+
+func (e *unreturnedError) Error() string { return filesText(&e.job) }
 
 // endOfRun says what there is to say about a job that was followed to its end.
 func (a *app) endOfRun(ctx context.Context, job *api.Job, v *liveView, output string) error {

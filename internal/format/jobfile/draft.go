@@ -43,6 +43,7 @@ type draft struct {
 	from     place // of the flag that is being read
 	warnings []Warning
 
+	isYAML   bool
 	line     string // run
 	procs    span
 	nodes    int           // num_nodes
@@ -247,6 +248,7 @@ func defaultName(argv []string) string {
 
 // files makes the paths absolute and looks whether they are there.
 func (d *draft) files() error {
+	d.defaultWorkdir()
 	if d.has("workdir") {
 		dir := d.absolute(d.Workdir)
 		info, err := os.Stat(dir)

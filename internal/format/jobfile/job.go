@@ -54,6 +54,9 @@ type Job struct {
 	Memory    int64         `json:"memory,omitempty"` // bytes on each host
 	Time      time.Duration `json:"time,omitempty"`   // killed after this much wall time; 0: never
 	Processes int           `json:"processes,omitempty"`
+	// Grace is the time between SIGTERM and SIGKILL when it is cancelled; nil: that
+	// of the broker.
+	Grace *time.Duration `json:"grace,omitempty"`
 
 	On          []string         `json:"on,omitempty"` // clusters where it may run; empty: any
 	Place       core.PlacePolicy `json:"place,omitempty"`
@@ -90,6 +93,9 @@ type Job struct {
 	By      time.Time `json:"-"`
 	BeginAt time.Time `json:"-"`
 }
+
+// NoOutputs in Outputs says that nothing is to be brought back.
+const NoOutputs = ".godwit-nothing"
 
 // Due counts from now on what was given as a moment.
 func (j *Job) Due(now time.Time) {
@@ -208,6 +214,8 @@ func (j *Job) Check() error {
 		return bad("inputs", far.From, farErr.Error())
 	case leaveErr != nil:
 		return bad("outputs", left.From+" to "+left.To, leaveErr.Error())
+	case j.Grace != nil && (*j.Grace < 0 || *j.Grace > maxGrace):
+		return bad("grace", j.Grace.String(), "a time of at most "+maxGrace.String())
 	case j.Begin < 0 || j.Deadline < 0 || j.Estimate < 0 || j.Time < 0 || j.Memory < 0 || j.Processes < 0 || j.Retries < 0:
 		return bad("job", j.Name, "times and numbers that are not negative")
 	}

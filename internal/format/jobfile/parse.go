@@ -66,6 +66,18 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
+// parseGrace is a time that may be none.
+func parseGrace(s string) (*time.Duration, error) {
+	d, ok := yamlfile.ParseDuration(s)
+	if !ok || d < 0 || d > maxGrace {
+		return nil, errors.New("a time of at most an hour between SIGTERM and SIGKILL, such as 30s or 0")
+	}
+	return &d, nil
+}
+
+// maxGrace bounds the time that a cancelled program may take to end.
+const maxGrace = time.Hour
+
 // deadline is a time from submission, or a moment.
 type deadline struct {
 	in time.Duration

@@ -117,10 +117,10 @@ func TestWhatIsLeftOutHasADefault(t *testing.T) {
 		want func(*Job)
 	}{
 		{"run: true", func(*Job) {}},
-		{"run: |\n  # a comment\n  ./a/b.sh x\n", func(j *Job) {
-			j.Argv[2], j.Name = "# a comment\n./a/b.sh x\n", "job"
+		{"run: |\n  # a comment\n  a/b.sh x\n", func(j *Job) {
+			j.Argv[2], j.Name = "# a comment\na/b.sh x\n", "job"
 		}},
-		{"run: ./a/b.sh x", func(j *Job) { j.Argv[2], j.Name = "./a/b.sh x", "b.sh" }},
+		{"run: a/b.sh x", func(j *Job) { j.Argv[2], j.Name = "a/b.sh x", "b.sh" }},
 		{"argv: [/usr/bin/env, '', a b]", func(j *Job) { j.Argv, j.Name = []string{"/usr/bin/env", "", "a b"}, "env" }},
 		{"run: python3 a/pi.py 20", func(j *Job) { j.Argv[2], j.Name = "python3 a/pi.py 20", "pi.py" }},
 		{"argv: [/bin/bash, -l, x]", func(j *Job) { j.Argv, j.Name = []string{"/bin/bash", "-l", "x"}, "bash" }},
@@ -131,6 +131,7 @@ func TestWhatIsLeftOutHasADefault(t *testing.T) {
 		{"run: true\nnum_nodes: 2\nprocs: 4", func(j *Job) { j.Min, j.Max, j.Nodes = 4, 4, 2 }},
 		{"run: true\nnum_nodes: 2\nresources: {cpus: 8}", func(j *Job) { j.Min, j.Max, j.Nodes = 16, 16, 2 }},
 		{"run: true\nprocs: 4\nresources: {cpus: 1}", func(j *Job) { j.Min, j.Max = 4, 4 }},
+		{"run: true\nresources: {grace: 0}", func(j *Job) { j.Grace = new(time.Duration) }},
 		{"run: true\nresources: {memory: 1.5}", func(j *Job) { j.Memory = 3 << 29 }},
 		{"run: true\nresources: {memory: 512M}", func(j *Job) { j.Memory = 512 << 20 }},
 		{"run: true\nresources: {memory: 32GB+}", func(j *Job) { j.Memory = 32e9 }},

@@ -57,7 +57,7 @@ func (d *draft) replace(field string, drop func()) {
 
 // fieldOf is what a job file calls the field of a flag, where the names differ.
 var fieldOf = map[string]string{
-	"input": "inputs", "output-file": "outputs", "env": "envs", "memory": "resources.memory", "time": "resources.time",
+	"input": "inputs", "output-file": "outputs", "env": "envs", "memory": "resources.memory", "time": "resources.time", "grace": "resources.grace",
 	"processes": "resources.processes", "retries": "retry.max", "checkpoint": "checkpoint.method",
 	"checkpoint-every": "checkpoint.every", "checkpoint-signal": "checkpoint.signal", "checkpoint-file": "checkpoint.files",
 	"checkpoint-restart": "checkpoint.restart",
@@ -74,6 +74,7 @@ func Flags() []Flag {
 		many("on", "on", "CLUSTER", "run only there; may be given several times", func(d *draft) *[]string { return &d.On }, parseName),
 		flag("memory", "SIZE", "memory that it needs on each host: 2 (GiB), 512M", func(d *draft) *int64 { return &d.Memory }, parseMemory),
 		flag("time", "TIME", "ended after running this long", func(d *draft) *time.Duration { return &d.Time }, parseDuration),
+		flag("grace", "TIME", "between SIGTERM and SIGKILL when it is cancelled (30s)", func(d *draft) **time.Duration { return &d.Grace }, parseGrace),
 		flag("processes", "N", "processes that it may have at once", func(d *draft) *int { return &d.Processes }, parseWhole(1, maxProcesses)),
 		flag("workdir", "DIR", "folder that is sent along and in which it runs", func(d *draft) *string { return &d.Workdir }, parseText),
 		many("input", "inputs", "FILE", "also sent along, or cluster:path; may be given several times", func(d *draft) *[]string { return &d.Inputs }, parseInput),

@@ -14,7 +14,7 @@ func (d *draft) parseYAML(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	d.at[""] = place{file: name}
+	d.at[""], d.isYAML = place{file: name}, true
 	if top.Kind() != yamlfile.Mapping {
 		top.Wrong("a job file: fields such as run: ./program, one a line")
 		return top.Err()
@@ -111,6 +111,7 @@ func (d *draft) resources() []field {
 		set("memory", &d.Memory, parseMemory),
 		set("cpus", &d.cpus, parseAtLeast),
 		set("time", &d.Time, parseDuration),
+		set("grace", &d.Grace, parseGrace),
 		set("processes", &d.Processes, parseWhole(1, maxProcesses)),
 	}
 }

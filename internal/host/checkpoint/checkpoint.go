@@ -66,6 +66,10 @@ type Run interface {
 	// Kill ends the program and everything it started, and returns when none of
 	// it is left.
 	Kill()
+	// Terminate sends SIGTERM to the program and everything it started, kills after
+	// a time of grace what has not ended by then, and returns when none of it is
+	// left. Without grace it kills at once. It may be called again, with less grace.
+	Terminate(grace time.Duration)
 	// Done is closed when no process of the program is left.
 	Done() <-chan struct{}
 	// Result says how it ended; valid once Done is closed.

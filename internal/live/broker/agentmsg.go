@@ -14,7 +14,11 @@ import (
 // greet tells an agent that has just come what it may have missed.
 func (t *turn) greet(j *job, l *link) {
 	l.order(wire.Order{Kind: wire.Ack, Seq: j.rec.Seq})
-	if w := t.b.eng.World().Job(j.rec.ID); w != nil && w.State() == core.Stopping {
+	switch w := t.b.eng.World().Job(j.rec.ID); {
+	case w == nil || w.State() != core.Stopping:
+	case w.IsCancelled():
+		l.order(wire.Order{Kind: wire.Cancel, Within: t.graceLeft(w.Due())})
+	default:
 		l.order(wire.Order{Kind: wire.Stop, By: w.Due()})
 	}
 	j.mu.Lock()
@@ -89,6 +93,8 @@ func (t *turn) message(j *job, m *wire.Message) {
 		}
 	case wire.Lost:
 		t.lost(j, m)
+	case wire.Collecting:
+		t.step(&core.Input{Kind: core.Collecting, Job: j.rec.ID, Epoch: j.rec.Epoch})
 	case wire.Note:
 		t.agentNote(j, m.Entry)
 	}
@@ -258,7 +264,7 @@ func (t *turn) over(j *job, m *wire.Message) {
 	if m.Result != "" && j.spec.Workdir == "" {
 		j.rec.Result = "" // nobody wants it
 	}
-	j.rec.Outgoing = m.Outgoing
+	j.rec.Outgoing, j.toldEnd = m.Outgoing, true
 	t.tidy(j, j.rec.Epoch)
 	t.step(&core.Input{Kind: core.Ended, Job: j.rec.ID, Epoch: j.rec.Epoch, N: m.Code})
 	if m.Why != "" && m.Code != 0 {

@@ -41,7 +41,8 @@ type Options struct {
 	Sample   time.Duration // how often agents look; 0: 2 s
 	Rule     string        // by which agents predict; "": the usual one
 	Logs     joblog.Limits
-	KeepJobs time.Duration // what jobs wrote is dropped so long after their end; 0: never
+	Grace    *time.Duration // between SIGTERM and SIGKILL for a job that is cancelled; nil: DefaultGrace
+	KeepJobs time.Duration  // what jobs wrote is dropped so long after their end; 0: never
 	Weather  Weather
 	// Moved hears of every transfer between two clusters, of which "" is the
 	// broker: how many bytes were sent, and in what time. nil: nobody does.
@@ -84,6 +85,7 @@ type Broker struct {
 
 	past     pastRuns
 	replicas replicas
+	brought  broughtFiles
 	ways     ways
 	shelves  map[uint32]*replicas // of users who are not the broker's own
 	moving   oneAtATime           // transfers
@@ -130,7 +132,7 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 	if len(opt.Clusters) == 0 {
 		return nil, errors.New("there is no cluster to run jobs on")
 	}
-	b := &Broker{opt: opt, mail: make(chan func(*turn), 256), stopped: make(chan struct{}),
+	b := &Broker{opt: opt, brought: broughtFiles{dir: filepath.Join(opt.State, "brought")}, mail: make(chan func(*turn), 256), stopped: make(chan struct{}),
 		jobs: map[core.JobID]*job{}, shelves: map[uint32]*replicas{}, wake: core.Never, awaited: map[awaitedKey]*awaited{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.setDefaultPlace(opt.Place)

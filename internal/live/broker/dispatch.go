@@ -28,7 +28,11 @@ func (t *turn) command(c core.Command) {
 		id := t.send(c)
 		t.after(func() { t.b.carryOut(j, id, c) })
 	case core.Stop:
-		t.after(func() { j.order(wire.Order{Kind: wire.Stop, By: c.Due}) })
+		order := wire.Order{Kind: wire.Stop, By: c.Due}
+		if c.Mandatory {
+			order = wire.Order{Kind: wire.Cancel, Within: max(0, c.Due.Sub(t.now))}
+		}
+		t.after(func() { j.order(order) })
 	case core.Claim:
 		t.claim(j, c)
 	case core.Offer: // nobody carries it to the program: it keeps what it has

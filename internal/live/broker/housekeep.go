@@ -15,7 +15,10 @@ import (
 // housekeep drops what nobody needs any more.
 func (b *Broker) housekeep(ctx context.Context) {
 	for pause(ctx, 10*time.Minute) {
-		for what, f := range map[string]func(context.Context) error{"the depot": b.collect, "logs": b.dropLogs} {
+		for what, f := range map[string]func(context.Context) error{
+			"the depot": b.collect, "logs": b.dropLogs,
+			"what was brought home": func(context.Context) error { return b.brought.forget(b.opt.Clock()) },
+		} {
 			if err := f(ctx); err != nil && ctx.Err() == nil {
 				b.opt.Log.Error("clearing up "+what, "error", err)
 			}

@@ -38,6 +38,9 @@ type job struct {
 	left      bool           // what was to be left at clusters is there; of those who bring it home
 	kept      bool           // its description is stored
 
+	toldEnd    bool   // its last attempt told its end, with what it had written
+	unreturned string // why its results are not home; "": they are, or on their way
+
 	stopStaging func() // ends the bringing of its inputs; nil: never begun
 
 	logs       [2]*joblog.Log // stdout and stderr, as the loop writes them; nil: not yet

@@ -58,6 +58,8 @@ type attempt struct {
 	orders chan wire.Order
 	dead   bool
 	final  bool // its last word has been acknowledged: it leaves
+
+	stubborn bool // its program does not end when it is told to
 }
 
 func (p *puppet) Start(_ context.Context, a *wire.Attempt) error {
@@ -139,6 +141,9 @@ func (a *attempt) listen(conn net.Conn) {
 		}
 		if o.Kind != wire.Ack {
 			a.orders <- o
+			if o.Kind == wire.Cancel && !a.isStubborn() {
+				a.end(143)
+			}
 			continue
 		}
 		a.mu.Lock()
@@ -178,6 +183,18 @@ func (a *attempt) cut() {
 		_ = a.conn.Close()
 		a.conn = nil
 	}
+}
+
+func (a *attempt) isStubborn() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.stubborn
+}
+
+func (a *attempt) setStubborn() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stubborn = true
 }
 
 func (a *attempt) die() {

@@ -23,6 +23,9 @@ type View struct {
 	Vitals   *wire.Vitals // nil if it does not run, or has not said yet
 	VitalsAt core.Time
 	Over     bool // its life is over and its results are home
+	// Unreturned is why its results are not home though its life is over; "": they
+	// are, or on their way.
+	Unreturned string
 }
 
 // watchEvery is how often a job that somebody looks at tells how it is, unless its
@@ -103,7 +106,7 @@ func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
 func (b *Broker) view(ctx context.Context, j *job) (*View, error) {
 	v := &View{}
 	err := b.ask(ctx, func(*turn) {
-		v.Job, v.Over = j.rec, j.over
+		v.Job, v.Over, v.Unreturned = j.rec, j.over, j.unreturned
 	})
 	v.Vitals, v.VitalsAt = j.lastVitals()
 	return v, err
@@ -242,35 +245,6 @@ func (b *Broker) Follow(ctx context.Context, ref string, see func(v *View, news 
 			return ErrStopped
 		}
 	}
-}
-
-// Cancel ends a job and returns when nothing of it is left.
-func (b *Broker) Cancel(ctx context.Context, ref string) (*View, error) {
-	j, v, err := b.find(ctx, ref)
-	if err != nil || j == nil || v.State.Terminal() {
-		return v, err
-	}
-	err = b.ask(ctx, func(t *turn) {
-		switch {
-		case j.rec.State.Terminal():
-			return
-		case t.b.eng.World().Job(j.rec.ID) == nil: // it is held, or just being let in
-			t.passOn(j)
-			t.endHeld(j, 130, "the user asked for it")
-			t.wakeHeld()
-			return
-		}
-		t.step(&core.Input{Kind: core.Cancel, Job: j.rec.ID})
-	})
-	if err != nil {
-		return nil, err
-	}
-	for !j.line.idle() {
-		if !pause(ctx, 10*time.Millisecond) {
-			return nil, ctx.Err()
-		}
-	}
-	return b.view(ctx, j)
 }
 
 // Checkpoint saves a running job now.

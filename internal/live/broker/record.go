@@ -74,6 +74,10 @@ func (t *turn) became(j *job, ev *core.Event) {
 			j.rec.Migrations = w.Moves()
 		}
 	case core.Stopping:
+		if ev.Aim == core.AimNowhere {
+			t.explain(j, "cancel", "end it in "+j.rec.Cluster, ev.Why.String(), nil)
+			return
+		}
 		choice := "stop and place again"
 		j.aimed = string(history.Stopped)
 		if c, ok := ev.Aim.Cluster(); ok {
@@ -115,6 +119,7 @@ func (t *turn) ended(j *job, ev *core.Event) {
 		q.Ended = t.now
 		t.batch.Quotes = append(t.batch.Quotes, *q)
 	}
+	t.salvage(j, ev)
 	for _, s := range j.saved {
 		t.forget(j, s.N)
 	}

@@ -20,6 +20,7 @@ func (t *turn) lost(j *job, m *wire.Message) {
 	}
 	losses := t.losses(j)
 	switch {
+	case t.isCancelled(j):
 	case final:
 		why += fmt.Sprintf("; it is not started again: retry.on is %s", strings.Join(j.spec.RetryOn, ", "))
 	case losses >= j.spec.Retries:
@@ -38,7 +39,7 @@ func (t *turn) lost(j *job, m *wire.Message) {
 // again starts a program that failed again, from its last checkpoint if it has
 // one. It reports false if its user does not want that, or not as often.
 func (t *turn) again(j *job, m *wire.Message) bool {
-	if m.Code == 0 || !slices.Contains(j.spec.RetryOn, jobfile.RetryFailed) {
+	if m.Code == 0 || !slices.Contains(j.spec.RetryOn, jobfile.RetryFailed) || t.isCancelled(j) {
 		return false
 	}
 	losses := t.losses(j)
@@ -50,6 +51,12 @@ func (t *turn) again(j *job, m *wire.Message) bool {
 	t.tidy(j, j.rec.Epoch)
 	t.step(&core.Input{Kind: core.Crashed, Job: j.rec.ID, Epoch: j.rec.Epoch})
 	return true
+}
+
+// isCancelled says whether the user of a job has cancelled it.
+func (t *turn) isCancelled(j *job) bool {
+	w := t.b.eng.World().Job(j.rec.ID)
+	return w != nil && w.IsCancelled()
 }
 
 // losses is how many attempts were lost before.

@@ -1,13 +1,17 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/depot"
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/userfiles"
 	"github.com/godwit-hpc/godwit/internal/observe/history"
 )
@@ -30,6 +34,7 @@ type homeward struct {
 	unwritten error             // why not
 	left      bool              // what is to be left elsewhere was
 	notLeft   error             // or was not, because of this
+	missing   []string          // outputs that its user named and that are not there
 	told      bool              // all of this was told to those who wait
 	failed    int               // tries that failed for reasons that may pass
 	wait      time.Duration
@@ -59,6 +64,7 @@ func (b *Broker) bringLater(h *homeward, wait time.Duration) {
 func (b *Broker) bringOnce(h *homeward) {
 	began, j := b.now(), h.j
 	b.putHome(h)
+	h.missing = b.missingOutputs(j)
 	if !h.left {
 		h.notLeft, h.left = b.leaveAll(j.as(b.ctx), j), true
 	}
@@ -75,12 +81,7 @@ func (b *Broker) bringOnce(h *homeward) {
 			if j.rec.Result != "" {
 				t.moved(j, history.Transfer{What: history.StageOut, From: j.rec.Cluster, Bytes: h.placed.Bytes, Sent: h.placed.Bytes, Seconds: t.now.Sub(began).Seconds()})
 			}
-			if h.said != "" {
-				t.explain(j, "results", "brought home", "it was possible at last", nil)
-			}
-			if h.placed.Aside > 0 {
-				t.explain(j, "results", "brought home", fmt.Sprintf("%d files had been changed meanwhile: the job's lie beside them, named .godwit-%d", h.placed.Aside, j.rec.ID), nil)
-			}
+			t.broughtHome(h)
 			j.notHome("")
 		}
 		if !h.told {
@@ -96,6 +97,64 @@ func (b *Broker) bringOnce(h *homeward) {
 	})
 }
 
+// broughtHome says what there is to say of results that are home.
+func (t *turn) broughtHome(h *homeward) {
+	j := h.j
+	if h.said != "" {
+		t.explain(j, "results", "results copied back (after retry)", "", nil)
+	}
+	if n := h.placed.Aside; n > 0 {
+		t.explain(j, "results", conflicts(n, h.placed.Names), "", nil)
+	}
+	if j.rec.Partial && j.rec.Result != "" {
+		t.explain(j, "results", "partial results copied back", j.partialWhy(), nil)
+	}
+}
+
+// conflicts tells of results that could not take their place.
+func conflicts(n int, names []string) string {
+	text := "1 output file conflicts with a local change; the job's version was saved as "
+	if n > 1 {
+		text = fmt.Sprintf("%d output files conflict with local changes; the job's versions were saved as ", n)
+	}
+	text += strings.Join(names, ", ")
+	if n > len(names) {
+		text += ", …"
+	}
+	return text
+}
+
+// partialWhy is from when the files of a job are that did not run to its end.
+func (j *job) partialWhy() string {
+	if j.rec.FromCheckpoint > 0 {
+		return fmt.Sprintf("the files as they were at checkpoint %d: what the program wrote after it is lost", j.rec.FromCheckpoint)
+	}
+	return "the files as they were when the program ended"
+}
+
+// missingOutputs are the outputs that a job's user named and that it did not make.
+func (b *Broker) missingOutputs(j *job) []string {
+	if !j.rec.NamesOutputs || b.opt.Depot == nil || j.rec.Started == 0 {
+		return nil
+	}
+	tree := &depot.Tree{}
+	if id := cmp.Or(j.rec.Result, j.rec.Work); id != "" { // without a result it changed nothing
+		ctx := j.as(b.ctx)
+		chunks, err := b.depot(ctx)
+		if err == nil {
+			tree, err = depot.LoadTree(ctx, chunks, depot.ID(id))
+		}
+		if err != nil {
+			return nil // then they are not home either, which is told
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(j.spec.Outputs), func(output string) bool {
+		return output == jobfile.NoOutputs || slices.ContainsFunc(tree.Entries, func(e depot.Entry) bool {
+			return userfiles.Wanted(e.Path, []string{output})
+		})
+	})
+}
+
 // putHome works in the folders of the job's user.
 func (b *Broker) putHome(h *homeward) {
 	j := h.j
@@ -107,7 +166,13 @@ func (b *Broker) putHome(h *homeward) {
 			notHome = nil
 		case err == nil:
 			placed, notHome = home.PutBack(b.ctx, &userfiles.Results{Dir: j.spec.Workdir, Before: j.rec.Work, After: j.rec.Result, Outputs: j.spec.Outputs,
-				Aside: fmt.Sprintf(".godwit-%d", j.rec.ID)})
+				Aside: fmt.Sprintf(".godwit-%d", j.rec.ID), Submitted: int64(j.rec.Submitted),
+				Brought: b.brought.before(j.rec.Owner, j.spec.Workdir, j.rec.Submitted)})
+		}
+		if notHome == nil {
+			if err := b.brought.add(j.rec.Owner, j.spec.Workdir, placed.Files, b.now()); err != nil {
+				b.opt.Log.Warn("not remembered what was brought home", "job", j.rec.ID, "error", err)
+			}
 		}
 		if h.notHome = notHome; notHome == nil {
 			h.placed = &placed
@@ -141,7 +206,7 @@ func (h *homeward) hopeful(err error) bool {
 func (t *turn) comesLater(h *homeward, why string) {
 	if why != h.said {
 		h.said = why
-		t.explain(h.j, "results", "not brought home yet", why+"; it is tried again", nil)
+		t.explain(h.j, "results", "results not copied back yet", why+"; retrying", nil)
 		h.j.notHome(why)
 		t.touch(h.j)
 	}
@@ -154,14 +219,14 @@ func (t *turn) comesLater(h *homeward, why string) {
 // all who wait for it, but stays open, so that its results are kept, and tried
 // again, also by the next broker; until what jobs wrote is dropped.
 func (t *turn) strand(h *homeward, expired bool) {
-	why := oneLine(h.notHome) + "; they are not kept any longer"
+	why := oneLine(h.notHome) + "; not kept any longer"
 	if !expired {
-		why = fmt.Sprintf("%s; they are kept, and brought as soon as it is possible: it is tried again every %.0f minutes, and when the broker starts", oneLine(h.notHome), homeAtLast.Minutes())
+		why = fmt.Sprintf("%s; kept by Godwit, retrying every %.0f minutes and when the broker starts", oneLine(h.notHome), homeAtLast.Minutes())
 		t.after(func() { t.b.bringLater(h, homeAtLast) })
 	}
 	if why != h.said {
 		h.said = why
-		t.explain(h.j, "results", "not brought home", why, map[string]any{"tree": h.j.rec.Result})
+		t.explain(h.j, "results", "results not copied back", why, map[string]any{"tree": h.j.rec.Result})
 	}
 	h.j.notHome(why)
 }
@@ -169,6 +234,10 @@ func (t *turn) strand(h *homeward, expired bool) {
 // tellOthers says what became of what a job wrote and of what it leaves elsewhere.
 func (t *turn) tellOthers(h *homeward) {
 	j := h.j
+	if len(h.missing) > 0 {
+		j.rec.Missing = h.missing
+		t.explain(j, "results", "no such output: "+strings.Join(h.missing, ", "), "named in outputs, and not there when the program ended", nil)
+	}
 	if h.unwritten != nil {
 		t.explain(j, "results", "output not written to its file", h.unwritten.Error(), nil)
 		j.rec.Reason = "its output could not be written to its file: " + h.unwritten.Error()
@@ -181,7 +250,8 @@ func (t *turn) tellOthers(h *homeward) {
 
 // notHome adds to the reason of a job why its results are not home; "": they are.
 func (j *job) notHome(why string) {
-	const but = "its results could not be brought home"
+	j.unreturned = why
+	const but = "results not copied back"
 	was, _, _ := strings.Cut(j.rec.Reason, but)
 	was = strings.TrimSuffix(was, "; ")
 	if why != "" {

@@ -143,14 +143,14 @@ func (s *stranded) kept() bool {
 
 func TestResultsAreKeptIfTheProcessThatBringsThemHomeIsKilled(t *testing.T) {
 	s, b, stop := strand(t, 0)
-	if v := s.over(b); v.StagedOut || !strings.Contains(v.Reason, "they are kept") || !s.kept() {
+	if v := s.over(b); v.StagedOut || !strings.Contains(v.Reason, "kept by Godwit") || !s.kept() {
 		t.Errorf("its results are kept: %v; home: %v, %q", s.kept(), v.StagedOut, v.Reason)
 	}
 	stop()
 	s.killed.Store(false)
 	b, stop = s.upFor(s.hands, 0)
 	defer stop()
-	if v := s.over(b); !v.StagedOut || strings.Contains(v.Reason, "home") || s.kept() {
+	if v := s.over(b); !v.StagedOut || strings.Contains(v.Reason, "copied back") || s.kept() {
 		t.Errorf("its results are kept: %v; home: %v, %q", s.kept(), v.StagedOut, v.Reason)
 	}
 	if text, err := os.ReadFile(filepath.Join(s.home, "out")); err != nil || string(text) != "out" {

@@ -123,7 +123,7 @@ func (t *turn) submitAll(owner User, spec *jobfile.Job, work string, inputs []st
 		id := t.b.nextJob
 		t.b.nextJob++
 		j := newJob(store.Job{ID: id, Unique: uniqueOf(owner, spec.Key), User: owner.Name, Owner: owner.ID, Submitted: t.now, Parent: parent, Spec: spec,
-			Index: index, State: core.Submitted, Deadline: proto.Deadline, Work: work, Named: spec.Stdout+spec.Stderr != "",
+			Index: index, State: core.Submitted, Deadline: proto.Deadline, Work: work, Named: spec.Stdout+spec.Stderr != "", NamesOutputs: len(spec.Outputs) > 0,
 			Inputs: slices.Clone(inputs), After: waits[n]})
 		if spec.Begin > 0 {
 			j.rec.NotBefore = t.now.Add(spec.Begin)

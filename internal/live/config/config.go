@@ -20,7 +20,8 @@ type Config struct {
 	File     string // where they stand; "" if these are the defaults
 	Clusters []Cluster
 	Policy   Policy
-	Sample   time.Duration // how often running jobs and loads are looked at
+	Sample   time.Duration  // how often running jobs and loads are looked at
+	Grace    *time.Duration // between SIGTERM and SIGKILL for a job that is cancelled; nil: the usual
 	Keep     Keep
 	Limits   Limits
 	Weather  Weather

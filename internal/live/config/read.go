@@ -41,7 +41,7 @@ func Read(name string, data []byte, cpus []int) (*Config, error) {
 		yamlfile.Key("clusters", func(v yamlfile.Value) { c.Clusters = readClusters(v, cpus) }),
 		yamlfile.Key("policy", c.Policy.read),
 		yamlfile.Key("intervals", func(v yamlfile.Value) {
-			v.Mapping(yamlfile.Set("sample", &c.Sample, sample))
+			v.Mapping(yamlfile.Set("sample", &c.Sample, sample), yamlfile.Set("grace", &c.Grace, grace))
 		}),
 		yamlfile.Key("keep", func(v yamlfile.Value) {
 			v.Mapping(
@@ -75,6 +75,18 @@ func sample(v yamlfile.Value) time.Duration {
 	}
 	return d
 }
+
+// grace is the time between SIGTERM and SIGKILL.
+func grace(v yamlfile.Value) *time.Duration {
+	d := v.Duration()
+	if !v.Failed() && d > maxGrace {
+		v.Wrong("a time of at most an hour, such as 30s")
+	}
+	return &d
+}
+
+// maxGrace bounds the time that a cancelled program may take to end.
+const maxGrace = time.Hour
 
 func (p *Policy) read(v yamlfile.Value) {
 	v.Mapping(

@@ -112,7 +112,7 @@ func TestAResultIsNotLostIfTheDiskOfItsUserIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	let()
-	b.untilExplained(id, "not brought home yet", 1)
+	b.untilExplained(id, "results not copied back yet", 1)
 	j, err := b.client.Job(context.Background(), id)
 	if err != nil || j.State != core.Done || !strings.Contains(j.Why, "no space left") {
 		t.Errorf("it is %s: %q, %v", j.State, j.Why, err)
@@ -120,7 +120,7 @@ func TestAResultIsNotLostIfTheDiskOfItsUserIsFull(t *testing.T) {
 	b.nothingLeft(id) // what it ran in need not wait for that
 	b.down()
 	b.start() // the next broker goes on
-	b.untilExplained(id, "not brought home yet", 2)
+	b.untilExplained(id, "results not copied back yet", 2)
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestAResultWhoseFolderIsGoneIsKeptAndBroughtOnceItIsThere(t *testing.T) {
 	if !isState(core.Done, 0, &j) || !strings.Contains(j.Why, "they are kept") {
 		t.Errorf("it is %s: %q", j.State, j.Why)
 	}
-	b.untilExplained(id, "not brought home", 1)
+	b.untilExplained(id, "results not copied back", 1)
 	b.down()
 	if err := os.Mkdir(home, 0o755); err != nil {
 		t.Fatal(err)

@@ -316,7 +316,7 @@ func (r *runner) missing(task int) string {
 // leave ends what runs, once.
 func (r *runner) leave(ctx context.Context) {
 	r.leaving = true
-	r.news("cancelling what runs, waiting until nothing of it is left; once more leaves at once")
+	r.news("cancelling what runs … (press Ctrl-C again to quit without waiting)")
 	for t := range r.state.Tasks {
 		x := &r.state.Tasks[t]
 		if x.Job == 0 || x.Done || x.Failed {

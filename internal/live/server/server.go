@@ -194,7 +194,11 @@ func (s *server) job(r *http.Request) (api.Job, error) {
 }
 
 func (s *server) cancel(r *http.Request) (api.Job, error) {
-	v, err := s.Broker.Cancel(r.Context(), r.PathValue("id"))
+	end := s.Broker.Cancel
+	if r.URL.Query().Get("now") != "" {
+		end = s.Broker.CancelNow
+	}
+	v, err := end(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return api.Job{}, err
 	}

@@ -16,7 +16,8 @@ func (s *server) show(v *broker.View) api.Job {
 	j := api.Job{ID: v.ID, UID: v.Unique, User: v.User, State: v.State, Cluster: v.Cluster, Hosts: v.Hosts, Why: v.Reason,
 		Attempts: int(v.Epoch), Submitted: api.At(v.Submitted), Started: api.At(v.Started), Ended: api.At(v.Ended),
 		Deadline: api.At(v.Deadline), Migrations: v.Migrations, Checkpoints: v.Checkpoints, Method: v.Method, CPUS: v.CPU, WallS: v.Wall,
-		Peak: v.Peak, Failure: v.Failure, Warnings: v.Warnings}
+		Peak: v.Peak, Failure: v.Failure, Warnings: v.Warnings,
+		Partial: v.Partial, FilesLost: v.Lost, MissingOutputs: v.Missing, Unreturned: v.Unreturned}
 	if j.Hosts == nil {
 		j.Hosts = []string{}
 	}

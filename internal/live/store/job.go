@@ -52,6 +52,14 @@ type Job struct {
 	Failure   string   `json:"failure,omitempty"`  // jobfile.OutOfMemory, jobfile.TimeLimit; "": the program's own, or none
 	Warnings  []string `json:"warnings,omitempty"` // what its user should know of how it ran
 	Named     bool     `json:"named,omitempty"`    // what it wrote is to be put into files of the user as well
+	// NamesOutputs says that its user did: it is looked whether they are there.
+	NamesOutputs bool `json:"namesOutputs,omitempty"`
+	// Partial says that Result is what there was of a job that did not run to its
+	// end, FromCheckpoint that it is of this checkpoint.
+	Partial        bool     `json:"partial,omitempty"`
+	FromCheckpoint int      `json:"fromCheckpoint,omitempty"`
+	Lost           bool     `json:"lost,omitempty"`    // what its last attempt wrote is
+	Missing        []string `json:"missing,omitempty"` // outputs that its user named and that are not there
 
 	Inputs    []Input   `json:"inputs,omitempty"`    // that did not come with its work folder
 	After     []Wait    `json:"after,omitempty"`     // what it waits for before it is placed
@@ -84,5 +92,8 @@ func (j *Job) Open() bool {
 	return !j.State.Terminal() || j.Brings() && !j.StagedOut
 }
 
-// Brings reports whether there is something to be put somewhere when it is over.
-func (j *Job) Brings() bool { return j.Result != "" || j.Named || j.Outgoing != "" }
+// Brings reports whether there is something to be put somewhere, or to be looked
+// for, when it is over.
+func (j *Job) Brings() bool {
+	return j.Result != "" || j.Named || j.Outgoing != "" || j.NamesOutputs && j.Started != 0
+}

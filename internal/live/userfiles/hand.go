@@ -13,6 +13,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
 )
@@ -30,13 +33,37 @@ type Results struct {
 	After   string   `json:"after"`            // and as the job left it
 	Outputs []string `json:"outputs,omitempty"`
 	Aside   string   `json:"aside"` // is added to the name of a file that cannot take its place
+	// Submitted is when the job was submitted, in ns since 1970: named outputs
+	// replace files that nobody has changed since then.
+	Submitted int64 `json:"submitted,omitempty"`
+	// Brought are files that jobs which were over by then had put into the folder.
+	Brought map[string]Stamp `json:"brought,omitempty"`
+}
+
+// Stamp is what a file is known by as long as nobody changes it.
+type Stamp struct {
+	Size    int64 `json:"size"`
+	ModTime int64 `json:"mtime"`
 }
 
 // Placed is what became of them.
 type Placed struct {
-	Bytes int64 `json:"bytes"`
-	Aside int   `json:"aside"` // files that were put beside those that somebody had changed meanwhile
+	Bytes int64    `json:"bytes"`
+	Aside int      `json:"aside"`           // files that were put beside those that somebody had changed meanwhile
+	Names []string `json:"names,omitempty"` // the first of these, as they are called now
+	// Files are those that are where they belong, as far as there are not very many.
+	Files map[string]Stamp `json:"files,omitempty"`
+
+	stampBytes int // of Files
 }
+
+const (
+	maxNames = 3 // of files that were put aside
+	// MaxStampBytes bounds the stamps that one errand takes or gives, each counted
+	// with the length of its name and StampBytes: they go in one frame.
+	MaxStampBytes = 2 << 20
+	StampBytes    = 64
+)
 
 // Own works as the user of this process.
 type Own struct{ Depot Depot }
@@ -45,7 +72,7 @@ type Own struct{ Depot Depot }
 // are not overwritten: the job's go beside them. It may be repeated: putting a
 // file there twice is putting it there once.
 func (o Own) PutBack(ctx context.Context, r *Results) (Placed, error) {
-	var p Placed
+	p := Placed{Files: map[string]Stamp{}}
 	after, err := depot.LoadTree(ctx, o.Depot, depot.ID(r.After))
 	if err != nil {
 		return p, err
@@ -56,6 +83,11 @@ func (o Own) PutBack(ctx context.Context, r *Results) (Placed, error) {
 			return p, err
 		}
 	}
+	root, err := os.OpenRoot(r.Dir)
+	if err != nil {
+		return p, err
+	}
+	defer func() { _ = root.Close() }() // only opened
 	was := map[string]depot.Entry{}
 	for _, e := range before.Entries {
 		was[e.Path] = e
@@ -66,14 +98,94 @@ func (o Own) PutBack(ctx context.Context, r *Results) (Placed, error) {
 		if !Wanted(e.Path, r.Outputs) {
 			continue
 		}
-		if e.Mode.IsRegular() && disturbed(filepath.Join(r.Dir, e.Path), was[e.Path], e) {
-			e.Path += r.Aside
-			p.Aside++
+		if e.Mode.IsRegular() {
+			switch r.atHome(root, was[e.Path], &e) {
+			case isEqual:
+				p.placed(e.Path, root)
+				continue
+			case isForeign:
+				e.Path += r.Aside
+				p.Aside++
+				if len(p.Names) < maxNames {
+					p.Names = append(p.Names, e.Path)
+				}
+			}
 		}
 		p.Bytes += e.Size
 		mine = append(mine, e)
 	}
-	return p, depot.Apply(ctx, o.Depot, r.Dir, mine, nil)
+	if err := depot.Apply(ctx, o.Depot, r.Dir, mine, nil); err != nil {
+		return p, err
+	}
+	for i := range mine {
+		if mine[i].Mode.IsRegular() {
+			p.placed(mine[i].Path, root)
+		}
+	}
+	return p, nil
+}
+
+// placed notes how a file that is where it belongs will be known again.
+func (p *Placed) placed(name string, root *os.Root) {
+	p.stampBytes += len(name) + StampBytes
+	if info, err := root.Lstat(name); err == nil && p.stampBytes <= MaxStampBytes {
+		p.Files[name] = Stamp{info.Size(), info.ModTime().UnixNano()}
+	}
+}
+
+// homeFile is what lies at home where a result belongs.
+type homeFile int
+
+const (
+	isReplaced homeFile = iota // nothing, what the job began with, or what a job put there
+	isEqual                    // the same as the result
+	isForeign                  // somebody else's
+)
+
+// atHome looks at what lies where a result belongs.
+func (r *Results) atHome(root *os.Root, was depot.Entry, now *depot.Entry) homeFile {
+	info, err := root.Lstat(now.Path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
+		return isReplaced
+	}
+	if err != nil {
+		return isForeign
+	}
+	is := Stamp{info.Size(), info.ModTime().UnixNano()}
+	if was.Path != "" && is == (Stamp{was.Size, was.ModTime}) || is == (Stamp{now.Size, now.ModTime}) {
+		return isReplaced
+	}
+	if brought, ok := r.Brought[now.Path]; ok && is == brought {
+		return isReplaced
+	}
+	if info.Mode().IsRegular() && info.Mode().Perm() == now.Mode.Perm() && hasContent(root, now) {
+		return isEqual
+	}
+	if len(r.Outputs) > 0 && changedAt(info) <= r.Submitted {
+		return isReplaced
+	}
+	return isForeign
+}
+
+// hasContent reports whether a file at home holds what a result does.
+func hasContent(root *os.Root, e *depot.Entry) bool {
+	f, err := root.OpenFile(e.Path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	same, err := depot.HasContent(f, e)
+	_ = f.Close() // only read
+	return err == nil && same
+}
+
+// changedAt is when a file was last changed, or put where it is: a file that was
+// moved there keeps the time of its content.
+func changedAt(info fs.FileInfo) int64 {
+	at := info.ModTime().UnixNano()
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		at = max(at, st.Ctim.Nano())
+	}
+	return at
 }
 
 // Wanted reports whether a file is to be brought home: all are unless the user
@@ -94,22 +206,6 @@ func Wanted(name string, outputs []string) bool {
 		}
 	}
 	return false
-}
-
-// disturbed reports whether a file of the user is not what the job began with,
-// nor what we put there ourselves before a crash.
-func disturbed(file string, was, now depot.Entry) bool {
-	info, err := os.Lstat(file)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
-		return false
-	}
-	if err != nil {
-		return true
-	}
-	same := func(e depot.Entry) bool {
-		return e.Path != "" && info.Size() == e.Size && info.ModTime().UnixNano() == e.ModTime
-	}
-	return !same(was) && !same(now)
 }
 
 // Copy is a file of a user, and what it is to be called.

@@ -7,7 +7,7 @@
 //	POST /v1/jobs                   Submit             → Submitted
 //	GET  /v1/jobs?all=1&users=1                        → []Job, newest first; without all those that live and the last few; with users those of all, for root
 //	GET  /v1/jobs/{id}                                 → Job; id is the number or the uid
-//	POST /v1/jobs/{id}/cancel                          → Job, as soon as nothing of it is left
+//	POST /v1/jobs/{id}/cancel?now=1                    → Job, when it has ended and its files are home, or have to wait; with now without a time of grace
 //	POST /v1/jobs/{id}/migrate      Migrate            → Done
 //	POST /v1/jobs/{id}/checkpoint                      → Done, with the checkpoint
 //	GET  /v1/jobs/{id}/explain                         → []Decision, oldest first
@@ -142,6 +142,14 @@ type Job struct {
 	// Failure is out_of_memory or time_limit; "": the program's own, or none.
 	Failure  string   `json:"failure"`
 	Warnings []string `json:"warnings,omitempty"` // what its user should know of how it ran
+
+	// Partial says that its files are those of a job that did not run to its end,
+	// FilesLost that what its last attempt wrote is lost. MissingOutputs are named
+	// in outputs and not there. Unreturned is why its results are not copied back.
+	Partial        bool     `json:"partial,omitempty"`
+	FilesLost      bool     `json:"files_lost,omitempty"`
+	MissingOutputs []string `json:"missing_outputs,omitempty"`
+	Unreturned     string   `json:"unreturned,omitempty"`
 }
 
 // Over says whether the job's life is over.

@@ -70,9 +70,16 @@ func (c *Client) Job(ctx context.Context, id string) (Job, error) {
 	return get[Job](ctx, c, jobPath(id, ""))
 }
 
-// Cancel ends a job and returns when nothing of it is left.
+// Cancel ends a job, with its time of grace, and returns when nothing of it is left
+// and its files are home, or cannot be brought home at present.
 func (c *Client) Cancel(ctx context.Context, id string) (Job, error) {
 	return post[Job](ctx, c, jobPath(id, "/cancel"), nil)
+}
+
+// CancelNow ends a job without a time of grace, and, where it was told to end
+// before, without waiting for its files.
+func (c *Client) CancelNow(ctx context.Context, id string) (Job, error) {
+	return post[Job](ctx, c, jobPath(id, "/cancel?now=1"), nil)
 }
 
 // Migrate moves a job; to is a cluster, or "" for wherever it ends soonest.

@@ -141,18 +141,19 @@ type Kind string
 
 // What an agent tells the broker.
 const (
-	Hello      Kind = "hello"     // first on every connection: Job, Epoch, Mark; answered by Ack with the last number the broker has of this attempt
-	Running    Kind = "running"   // the program runs: Method, Hosts, Why, Carried; Saved: the checkpoint it continues, nil if it began from the beginning; State.Prepared: seconds until it ran
-	Status     Kind = "status"    // only while somebody watches; not numbered
-	Output     Kind = "output"    // Stream, Offset, Data: the stream is Offset + len(Data) long now, whatever it was before; Data may be empty
-	Ask        Kind = "ask"       // the deadline is in danger: State
-	Checkpoint Kind = "saved"     // Saved
-	NotSaved   Kind = "not-saved" // a save that was ordered or due failed: Why
-	Left       Kind = "left"      // stopped as ordered, or saved itself and left; State; Saved if it was saved now, else it goes on from the last checkpoint there is, or from the beginning
-	StaysOn    Kind = "stays-on"  // could not be stopped as ordered and runs on: Why
-	Ended      Kind = "ended"     // Code, Why, State; Result and Carried if the work folder changed
-	Lost       Kind = "lost"      // the attempt was lost through no fault of the program: Why, State
-	Note       Kind = "note"      // for explain: Entry
+	Hello      Kind = "hello"      // first on every connection: Job, Epoch, Mark; answered by Ack with the last number the broker has of this attempt
+	Running    Kind = "running"    // the program runs: Method, Hosts, Why, Carried; Saved: the checkpoint it continues, nil if it began from the beginning; State.Prepared: seconds until it ran
+	Status     Kind = "status"     // only while somebody watches; not numbered
+	Output     Kind = "output"     // Stream, Offset, Data: the stream is Offset + len(Data) long now, whatever it was before; Data may be empty
+	Ask        Kind = "ask"        // the deadline is in danger: State
+	Checkpoint Kind = "saved"      // Saved
+	NotSaved   Kind = "not-saved"  // a save that was ordered or due failed: Why
+	Left       Kind = "left"       // stopped as ordered, or saved itself and left; State; Saved if it was saved now, else it goes on from the last checkpoint there is, or from the beginning
+	StaysOn    Kind = "stays-on"   // could not be stopped as ordered and runs on: Why
+	Ended      Kind = "ended"      // Code, Why, State; Result and Carried if the work folder changed
+	Lost       Kind = "lost"       // the attempt was lost through no fault of the program: Why, State
+	Collecting Kind = "collecting" // the program was cancelled and has ended; its files are on their way; Ended follows
+	Note       Kind = "note"       // for explain: Entry
 )
 
 // What the broker tells an agent.
@@ -160,6 +161,7 @@ const (
 	Ack    Kind = "ack"    // all messages up to Seq are durable
 	Stop   Kind = "stop"   // save, leave: answered by Left, StaysOn, Ended or Lost
 	Save   Kind = "save"   // answered by Checkpoint or NotSaved
+	Cancel Kind = "cancel" // end the program: SIGTERM, SIGKILL after Within, and bring what it wrote: answered by Collecting and Ended
 	Kill   Kind = "kill"   // end everything; no answer but the end of the connection
 	Watch  Kind = "watch"  // send Status every Every; 0: no more
 	Answer Kind = "answer" // to Ask: Why; the agent asks again only when things got worse, or after a while
@@ -244,6 +246,8 @@ type Order struct {
 	Every time.Duration `json:"every,omitempty"`
 	By    core.Time     `json:"by,omitempty"`
 	Why   string        `json:"why,omitempty"`
+	// Within is the time of grace of Cancel; 0: none.
+	Within time.Duration `json:"within,omitempty"`
 }
 
 // Entry is one line of explain.

@@ -28,6 +28,9 @@ const Nowhere = ClusterID(-1)
 // one, so that the zero value of whatever carries one aims at nothing.
 type Aim int32
 
+// AimNowhere is the aim of a job that its user cancelled: it ends when it has left.
+const AimNowhere Aim = -1
+
 // AimAt aims at a cluster.
 func AimAt(c ClusterID) Aim { return Aim(c) + 1 }
 

@@ -1,5 +1,7 @@
 package core
 
+import "time"
+
 // Input is what the outside tells the engine. Like an event it is flat; each
 // kind says which fields it uses. What one attempt of a job says must arrive in
 // the order in which it was said; it may arrive late, and again.
@@ -19,6 +21,10 @@ type Input struct {
 	Spec      *Job         `json:"spec,omitempty"`
 	Net       *Network     `json:"net,omitempty"`
 	Grid      *ClusterSpec `json:"grid,omitempty"`
+	// Grace is the time between SIGTERM and SIGKILL, Attended that somebody is
+	// there who can send them and fetch the files.
+	Grace    time.Duration `json:"grace,omitempty"`
+	Attended bool          `json:"attended,omitempty"`
 }
 
 // InputKind says what is being told.
@@ -27,7 +33,7 @@ type InputKind uint8
 const (
 	Tick          InputKind = iota // the moment the engine asked to be woken at
 	Submit                         // Spec; Aim, if it is to wait for that cluster alone
-	Cancel                         // Job: by its user
+	Cancel                         // Job: by its user; Attended, Grace; Mandatory: it is not waited for any longer
 	StopJob                        // Job: save, leave and be placed again, where Aim says if it can; by its user
 	Staged                         // Job, Epoch, Part: files arrived
 	Claimed                        // Job, Epoch, Part: the cluster holds the processors for us
@@ -49,6 +55,7 @@ const (
 	Weather                        // Cluster: how well its hosts are connected is Net
 	Migrate                        // Job: to Aim, else where Outlook says it ends soonest, else where its policy says; by its user
 	DefineCluster                  // Cluster: what it consists of is Grid; the number after the last adds one
+	Collecting                     // Job, Epoch: was cancelled and has ended; its files are being fetched
 )
 
 var inputNames = [...]string{
@@ -57,6 +64,7 @@ var inputNames = [...]string{
 	GiveBack: "give-back", Ask: "ask", Progress: "progress", Left: "left", Ended: "ended",
 	Crashed: "crashed", Polled: "polled", HostsDown: "hosts-down", HostsUp: "hosts-up",
 	InDanger: "in-danger", StaysOn: "stays-on", Felt: "felt", Weather: "weather", Migrate: "migrate", DefineCluster: "define-cluster",
+	Collecting: "collecting",
 }
 
 func (k InputKind) String() string { return nameOf(inputNames[:], int(k)) }
@@ -85,7 +93,7 @@ const (
 	Claim               // Part: take N processors (Procs, if we choose them) of Cluster; answered by Claimed or ClaimLost
 	Start               // run it; a job of one part claims with the same command; answered by Started or ClaimLost
 	Offer               // Part: N more, or fewer (the highest-numbered) if negative; answered by Answer with the same Serial; until Due if Mandatory, after that nobody waits for it otherwise
-	Stop                // save and leave until Due; answered by Left, StaysOn, Ended or Crashed
+	Stop                // save and leave until Due; Mandatory: end until Due; answered by Left, StaysOn, Ended or Crashed
 	Release             // forget whatever this epoch holds or asked for; no answer
 )
 

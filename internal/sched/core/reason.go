@@ -101,6 +101,9 @@ const (
 	NotKnownYet
 	NotReached
 	NeverMemory
+	CancelRequested
+	FetchingFiles
+	NotEndedInTime
 	numReasons
 )
 
@@ -171,6 +174,9 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	NotReached:        {"not-reached", "the clusters where it may run are out of reach"},
 	NotKnownYet:       {"not-known-yet", "waiting for a cluster that has not answered yet"},
 	NeverMemory:       {"never-memory", "needs %[1]s GiB of memory on each host, the most that a host has is %[2]s GiB"},
+	CancelRequested:   {"cancel-requested", "cancelled by the user: SIGTERM, and SIGKILL after %[1]s s"},
+	FetchingFiles:     {"fetching-files", "cancelled by the user: the program has ended, its files are being copied back"},
+	NotEndedInTime:    {"not-ended-in-time", "cancelled by the user: no answer from its cluster within %[1]s s; what it wrote there is lost"},
 	ComesAgain:        {"comes-again", "waits to be placed again"},
 	MustGrow:          {"must-grow", "job %[1]s said that it must grow: %[2]s processors wanted"},
 	GivenBack:         {"given-back", "by the job itself"},

@@ -11,7 +11,7 @@ const (
 	Staging                 // input files on their way
 	Queued                  // handed to the clusters, processors being claimed
 	Running
-	Stopping // told to save itself and leave
+	Stopping // told to save itself and leave, or, if its user cancelled it, to end
 	Stopped  // holds nothing; can be resumed
 	Resuming // waits to be placed again
 	Done
@@ -45,7 +45,7 @@ var next = [numStates][]State{
 	Staging:    {Queued, Submitted, Resuming, Failed, Cancelled},
 	Queued:     {Running, Submitted, Resuming, Failed, Cancelled},
 	Running:    {Stopping, Stopped, Done, Failed, Cancelled},
-	Stopping:   {Stopped, Running, Done, Failed, Cancelled}, // Running again if it could not be saved
+	Stopping:   {Stopping, Stopped, Running, Done, Failed, Cancelled}, // Running again if it could not be saved
 	Stopped:    {Resuming, Failed, Cancelled},
 	Resuming:   {Selected, Failed, Cancelled},
 }

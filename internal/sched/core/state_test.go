@@ -15,7 +15,7 @@ var legal = map[State][]State{
 	Staging:    {Queued, Submitted, Resuming, Failed, Cancelled},
 	Queued:     {Running, Submitted, Resuming, Failed, Cancelled},
 	Running:    {Stopping, Stopped, Done, Failed, Cancelled},
-	Stopping:   {Stopped, Running, Done, Failed, Cancelled},
+	Stopping:   {Stopping, Stopped, Running, Done, Failed, Cancelled},
 	Stopped:    {Resuming, Failed, Cancelled},
 	Resuming:   {Selected, Failed, Cancelled},
 	Done:       nil,

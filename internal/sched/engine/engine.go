@@ -47,6 +47,10 @@ type Config struct {
 	// StopGrace is how long a job that is stopped may take to save itself and
 	// leave; after that it is killed. 0 sets no limit.
 	StopGrace time.Duration
+	// CollectGrace is how long a job that was cancelled may take, beyond its own
+	// time of grace, to say that it has ended; after that what it wrote is given up.
+	// 0 sets no limit.
+	CollectGrace time.Duration
 	// ClaimGrace is how long a part of a job that has been claimed waits for the
 	// claims of the others; after that all are given up. 0 sets no limit.
 	ClaimGrace time.Duration
@@ -63,7 +67,7 @@ type Config struct {
 // DefaultConfig is a sensible Config.
 func DefaultConfig() Config {
 	return Config{Approach: PWA, Malleable: malleable.Marginal{}, ScanEvery: 30 * time.Second,
-		ShrinkGrace: time.Minute, StopGrace: 10 * time.Minute, ClaimGrace: 10 * time.Minute, ClaimMargin: 10 * time.Second}
+		ShrinkGrace: time.Minute, StopGrace: 10 * time.Minute, CollectGrace: 2 * time.Minute, ClaimGrace: 10 * time.Minute, ClaimMargin: 10 * time.Second}
 }
 
 // Output is what a Step brought about. Its slices are valid until the next
@@ -148,7 +152,7 @@ func (e *Engine) take(in *core.Input) {
 	}
 	switch in.Kind {
 	case core.Cancel:
-		e.cancel(j)
+		e.cancel(j, in)
 		return
 	case core.StopJob:
 		e.stop(j, in.Aim, core.Reason{Code: core.AskedByUser})
@@ -181,6 +185,8 @@ func (e *Engine) take(in *core.Input) {
 		e.inDanger(j, in.Outlook)
 	case core.Progress:
 		e.progress(j, in)
+	case core.Collecting:
+		e.collecting(j)
 	default:
 		e.takeResize(j, in)
 	}

@@ -27,22 +27,16 @@ func (e *Engine) ended(j *world.Job, code int) {
 	if !e.runs(j) {
 		return
 	}
+	if j.IsCancelled() {
+		e.endCancelled(j, code, core.Reason{Code: core.AskedByUser})
+		return
+	}
 	e.leaves(j)
 	to, why := core.Done, core.Reason{Code: core.ExitedZero}
 	if code != 0 {
 		to, why = core.Failed, core.Reason{Code: core.ExitedNonZero, A: float64(code)}
 	}
 	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to, N: code, Why: why})
-}
-
-func (e *Engine) cancel(j *world.Job) {
-	if len(j.Parts()) > 0 {
-		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
-		e.leaves(j)
-	} else {
-		e.anyDirt = true // somebody else may be the head of the queue now
-	}
-	e.become(j, core.Cancelled, core.Reason{Code: core.AskedByUser})
 }
 
 // stop tells a running job to save itself and leave; it is placed again once
@@ -62,6 +56,10 @@ func (e *Engine) left(j *world.Job) {
 	if !e.runs(j) {
 		return
 	}
+	if j.IsCancelled() {
+		e.endCancelled(j, 0, core.Reason{Code: core.AskedByUser})
+		return
+	}
 	e.leaves(j)
 	e.become(j, core.Stopped, core.Reason{Code: core.SavedItself})
 	e.resume(j)
@@ -70,7 +68,7 @@ func (e *Engine) left(j *world.Job) {
 // staysOn: the job was told to leave, but could not be saved. What it holds is
 // its own again.
 func (e *Engine) staysOn(j *world.Job) {
-	if j.State() != core.Stopping {
+	if j.State() != core.Stopping || j.IsCancelled() {
 		return
 	}
 	e.become(j, core.Running, core.Reason{Code: core.CouldNotSave})
@@ -81,6 +79,11 @@ func (e *Engine) staysOn(j *world.Job) {
 
 // notLeft: the job was told to leave and has not in time. It is killed.
 func (e *Engine) notLeft(j *world.Job) {
+	if j.IsCancelled() {
+		e.release(j)
+		e.endCancelled(j, 0, core.Reason{Code: core.NotEndedInTime, A: e.now.Sub(j.Since()).Seconds()})
+		return
+	}
 	after := e.now.Sub(j.Due()) + e.cfg.StopGrace
 	e.attemptLost(j, core.Reason{Code: core.NotLeftInTime, A: after.Seconds()})
 }
@@ -89,7 +92,7 @@ func (e *Engine) notLeft(j *world.Job) {
 // the checkpoint method's business; here it only gets another attempt, unless its
 // user wants none after such a loss.
 func (e *Engine) crashed(j *world.Job, forGood bool) {
-	if e.runs(j) && forGood {
+	if e.runs(j) && forGood && !j.IsCancelled() {
 		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
 		e.leaves(j)
 		e.become(j, core.Failed, core.Reason{Code: core.NotStartedAgain})
@@ -99,6 +102,11 @@ func (e *Engine) crashed(j *world.Job, forGood bool) {
 }
 
 func (e *Engine) attemptLost(j *world.Job, why core.Reason) {
+	if j.IsCancelled() {
+		e.release(j)
+		e.endCancelled(j, 0, core.Reason{Code: core.AskedByUser})
+		return
+	}
 	switch s := j.State(); {
 	case s == core.Running || s == core.Stopping:
 		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})

@@ -144,7 +144,8 @@ func (r *run) input() (core.Input, bool) {
 		id := core.JobID(r.jobs - r.coming)
 		return core.Input{Kind: core.Submit, Job: id, Spec: r.job(id)}, true
 	case n == 3 && !r.calm:
-		return core.Input{Kind: core.Cancel, Job: core.JobID(1 + r.random.IntN(3*r.jobs))}, true
+		return core.Input{Kind: core.Cancel, Job: core.JobID(1 + r.random.IntN(3*r.jobs)), Attended: r.random.IntN(2) == 0,
+			Grace: time.Duration(r.random.IntN(60)) * time.Second, Mandatory: r.random.IntN(4) == 0}, true
 	case n == 4 && !r.calm:
 		return core.Input{Kind: core.StopJob, Job: core.JobID(1 + r.random.IntN(r.jobs)), Aim: core.Aim(r.random.IntN(5))}, true
 	}

@@ -19,7 +19,7 @@ import (
 //	grid a=10 b=8,managed,depth=4 c=6,keep=2,growfree=1,reserves,speed=2
 //	files big=125MB@a
 //	link a b 1000                      megabits per second, both ways
-//	config approach=pwa policy=egs scan=30 grace=60 stop=600 margin=10 claims=300 tries=3 place=wf whole=yes
+//	config approach=pwa policy=egs scan=30 grace=60 stop=600 collect=120 margin=10 claims=300 tries=3 place=wf whole=yes
 //	at 30                              it is second 30 now
 //	wake                               it is when the engine asked to be woken
 //	tick                               the engine is called for no reason
@@ -29,6 +29,7 @@ import (
 //	staged 1 · claimed 1 part=1 · lost 1 taken=0-3
 //	answer 1 n=2 · giveback 1 n=2 · ask 1 n=2 must
 //	cancel 1 · stop 1 to=b · stays 1
+//	cancel 1 grace=30 · collecting 1   somebody is there to send SIGTERM, and SIGKILL after 30 s, and to fetch the files
 //	danger 1 stay=100 b=20 c=90/60     its deadline is; about so many seconds are left here, and in b; to go to c costs 60 of them, else 1
 //	migrate 1 to=b · migrate 1 b=20    by its user, to b; or where it ends soonest
 //	define c=4,speed=2 · define c=?    c was added or changed, or is not known yet
@@ -94,7 +95,7 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	kinds := map[string]core.InputKind{"started": core.Started, "ended": core.Ended, "crashed": core.Crashed, "left": core.Left,
 		"progress": core.Progress, "staged": core.Staged, "claimed": core.Claimed, "lost": core.ClaimLost, "answer": core.Answer,
 		"giveback": core.GiveBack, "ask": core.Ask, "cancel": core.Cancel, "stop": core.StopJob, "stays": core.StaysOn, "danger": core.InDanger,
-		"migrate": core.Migrate}
+		"migrate": core.Migrate, "collecting": core.Collecting}
 	kind, known := kinds[verb]
 	if !known {
 		return core.Input{}, fmt.Errorf("unknown directive %q", verb)
@@ -108,6 +109,9 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	}
 	in.Part, in.N, in.Mandatory = w.number(w.value("part")), w.number(w.value("n"))+w.number(w.value("code")), w.has("must")
 	in.Procs = procs(w.value("taken"))
+	if w.is("grace") {
+		in.Attended, in.Grace = true, time.Duration(w.number(w.value("grace")))*time.Second
+	}
 	in.Done, _ = strconv.ParseFloat(w.value("done"), 64)
 	if kind == core.InDanger || kind == core.Migrate {
 		in.Outlook = s.outlook(w)
@@ -221,7 +225,7 @@ func (s *stage) prepare(verb string, w *words) error {
 		return s.link(w)
 	case "config":
 		s.cfg = engine.Config{Malleable: malleable.ByName(w.value("policy")), ScanEvery: w.seconds("scan"), ShrinkGrace: w.seconds("grace"),
-			StopGrace: w.seconds("stop"), ClaimGrace: w.seconds("claims"), ClaimMargin: w.seconds("margin")}
+			StopGrace: w.seconds("stop"), CollectGrace: w.seconds("collect"), ClaimGrace: w.seconds("claims"), ClaimMargin: w.seconds("margin")}
 		if w.value("approach") == "pwa" {
 			s.cfg.Approach = engine.PWA
 		}

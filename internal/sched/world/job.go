@@ -97,6 +97,9 @@ func (j *Job) Submitted() core.Time { return j.submitted }
 // have its claims; 0 if any time will do.
 func (j *Job) Due() core.Time { return j.due }
 
+// Since is when the job came into its state.
+func (j *Job) Since() core.Time { return j.since }
+
 // Barred reports whether the cluster said that it will never have the job.
 func (j *Job) Barred(c core.ClusterID) bool { return slices.Contains(j.barred, c) }
 
@@ -106,6 +109,9 @@ func (j *Job) Aim() core.Aim { return j.aim }
 // Pin is the only cluster where the job may be placed until it runs; 0: any that
 // it allows.
 func (j *Job) Pin() core.Aim { return j.pin }
+
+// IsCancelled reports whether the job's user cancelled it and it has not ended yet.
+func (j *Job) IsCancelled() bool { return j.state == core.Stopping && j.aim == core.AimNowhere }
 
 // Moves is how often the job has been stopped and started again, not counting
 // attempts that were lost.

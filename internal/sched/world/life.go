@@ -37,7 +37,9 @@ func (w *World) became(j *Job, ev *core.Event) error {
 		}
 	case core.Stopping:
 		j.aim = ev.Aim
-		j.stopping()
+		if ev.From != core.Stopping {
+			j.stopping()
+		}
 	case core.Done, core.Failed, core.Cancelled:
 		if ev.To == core.Done && j.scaling != nil {
 			j.finish(ev.At)

@@ -3,7 +3,10 @@ package checkpointtest
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,6 +34,45 @@ func killLeavesNothing(t *testing.T, f Fixture) {
 			pl.nothingLeft()
 		})
 	}
+}
+
+func terminateGivesTime(t *testing.T, f Fixture) {
+	pl := newPlace(t, f, "careful")
+	pl.start("")
+	pl.prints(1)
+	pl.run.Terminate(f.Wait)
+	if r := pl.run.Result(); r.Code != 7 || r.Saved || r.Lost {
+		t.Errorf("ended with %+v", r)
+	}
+	if text, err := os.ReadFile(filepath.Join(pl.program.Dir, "saved.txt")); err != nil || string(text) != "saved" {
+		t.Errorf("it wrote %q, %v", text, err)
+	}
+	pl.nothingLeft()
+}
+
+func terminateEndsTheStubborn(t *testing.T, f Fixture) {
+	pl := newPlace(t, f, "stubborn")
+	pl.start("")
+	pl.prints(1)
+	pl.run.Terminate(50 * time.Millisecond)
+	if r := pl.run.Result(); r.Signal != int(syscall.SIGKILL) || r.Code != 128+r.Signal {
+		t.Errorf("ended with %+v", r)
+	}
+	pl.nothingLeft()
+}
+
+func terminateMayBeHastened(t *testing.T, f Fixture) {
+	pl := newPlace(t, f, "stubborn")
+	pl.start("")
+	pl.prints(1)
+	slow := make(chan struct{})
+	go func() {
+		pl.run.Terminate(time.Hour)
+		close(slow)
+	}()
+	pl.run.Terminate(0)
+	<-slow
+	pl.nothingLeft()
 }
 
 func killTwice(t *testing.T, f Fixture) {

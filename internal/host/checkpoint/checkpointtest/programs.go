@@ -69,6 +69,15 @@ func runProgram(name string, args []string) error {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT)
 		fmt.Println("ready")
 		time.Sleep(time.Hour)
+	case "careful": // writes down what it has before it ends
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, syscall.SIGTERM)
+		fmt.Println("ready")
+		<-told
+		if err := os.WriteFile("saved.txt", []byte("saved"), 0o600); err != nil {
+			return err
+		}
+		os.Exit(7)
 	case "daemon": // leaves a stubborn grandchild in a session of its own
 		return again(true, "daemon2")
 	case "daemon2":

@@ -254,6 +254,15 @@ func (r *run) Kill() {
 	<-r.done
 }
 
+// Terminate lets the program end by itself, within a time of grace.
+func (r *run) Terminate(grace time.Duration) {
+	if grace <= 0 {
+		grace = -1
+	}
+	r.kill("", grace)
+	<-r.done
+}
+
 func (r *run) kill(why string, grace time.Duration) {
 	r.mu.Lock()
 	if !r.killed {

@@ -191,6 +191,33 @@ func (r *run) Kill() {
 	r.end()
 }
 
+// Terminate lets the program end by itself, within a time of grace.
+func (r *run) Terminate(grace time.Duration) {
+	r.mu.Lock()
+	r.killed = true
+	r.mu.Unlock()
+	if grace > 0 {
+		timeout := time.NewTimer(grace)
+		defer timeout.Stop()
+		asked := make(chan error, 1)
+		go func() {
+			_, err := r.line.ask(order{Do: "terminate"})
+			asked <- err
+		}()
+		for waits := true; waits; {
+			select {
+			case <-r.done:
+				return
+			case err := <-asked:
+				waits = err == nil // else it has ended, or cannot be signalled
+			case <-timeout.C:
+				waits = false
+			}
+		}
+	}
+	r.end()
+}
+
 // end has the supervisor end the program, or else ends both, and returns when
 // nothing is left.
 func (r *run) end() {

@@ -1,0 +1,34 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+)
+
+// onCancel ends the program for its user: SIGTERM, and SIGKILL after a time of
+// grace. What it wrote is brought home as after any other end. An order that comes
+// again may shorten the time.
+func (l *life) onCancel(grace time.Duration) {
+	m := &wire.Message{Kind: wire.Ended, Code: 128 + int(unix.SIGTERM), Why: "cancelled by the user"}
+	switch l.phase {
+	case preparing:
+		l.verdict, l.cancelled = m, true
+		l.prepare(errKilled)
+	case running:
+		l.verdict, l.cancelled = m, true
+		run := l.program.run
+		l.background(func(context.Context) (func(), func()) {
+			run.Terminate(grace)
+			return nil, nil
+		})
+	default: // it has ended; that is the answer
+		if l.phase == finishing && !l.cancelled {
+			l.cancelled = true
+			l.outbox.say(wire.Message{Kind: wire.Collecting})
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+func (a *app) cancelCommand() *cobra.Command {
+	var output string
+	var now bool
+	cmd := &cobra.Command{
+		Use:   "cancel ID… [--now]",
+		Short: "End jobs and everything they started",
+		Long: `Ends jobs, waiting or running, with every process they started. A running program
+gets SIGTERM first, and SIGKILL after a grace time: 30 s, or what the job says
+(--grace, resources.grace) or the settings (intervals.grace). What it wrote until
+then is copied back to its working directory, as partial results. The command
+returns when nothing of the jobs is left and their files are back.
+
+With --now programs are killed at once; their files are copied back all the same.
+Given for a job that is being cancelled, and whose program was killed already,
+--now gives its files up, for a cluster that cannot be reached.`,
+		Example: `  godwit cancel 7
+  godwit cancel --now 7 8 9`,
+		Args:                  jobArguments,
+		ValidArgsFunction:     a.completeJobs,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.askBroker(cmd.Context(), func(c *api.Client) error { return a.cancelAll(cmd.Context(), c, args, now, output) })
+		},
+	}
+	how := newGroup("How")
+	how.flags.BoolVar(&now, "now", false, "kill at once, without a grace time")
+	groupFlags(cmd, how, outputGroup(&output))
+	return cmd
+}
+
+// cancelAll cancels jobs all at once, so that their times of grace pass together.
+func (a *app) cancelAll(ctx context.Context, c *api.Client, ids []string, now bool, output string) error {
+	end := c.Cancel
+	if now {
+		end = c.CancelNow
+	}
+	slow := time.AfterFunc(2*time.Second, func() {
+		a.say("waiting for the programs to end (SIGTERM sent) and for their files; --now ends them at once")
+	})
+	defer slow.Stop()
+	type result struct {
+		job api.Job
+		err error
+	}
+	results := make([]chan result, len(ids))
+	for i, id := range ids {
+		results[i] = make(chan result, 1)
+		go func() {
+			job, err := end(ctx, id)
+			results[i] <- result{job, err}
+		}()
+	}
+	jobs := make([]api.Job, 0, len(ids))
+	var failed error
+	for i := range ids {
+		r := <-results[i]
+		if r.err != nil {
+			if failed == nil {
+				failed = r.err
+			}
+			continue
+		}
+		jobs = append(jobs, r.job)
+	}
+	if output == "json" {
+		if err := writeJSON(a.stdout, jobs); err != nil {
+			return err
+		}
+		return failed
+	}
+	for i := range jobs {
+		if _, err := fmt.Fprintln(a.stdout, cancelledText(&jobs[i])); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// cancelledText says what became of a job that was cancelled.
+func cancelledText(j *api.Job) string {
+	text := fmt.Sprintf("job %d %s", j.ID, strings.ToLower(j.State.String()))
+	if more := filesText(j); more != "" {
+		text += "; " + more
+	}
+	return text
+}
+
+// filesText says what became of the files of a job that did not run to its end, and
+// of results that are not back; "": there is nothing to say.
+func filesText(j *api.Job) string {
+	switch {
+	case j.Unreturned != "":
+		return "results not copied back: " + j.Unreturned
+	case j.FilesLost:
+		return "what it wrote is lost"
+	case j.Partial && j.State == core.Cancelled:
+		return "partial results copied back"
+	}
+	return ""
+}

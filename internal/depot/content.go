@@ -1,0 +1,36 @@
+package depot
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+var errOtherContent = errors.New("the file holds something else")
+
+// HasContent reports whether a file holds what an entry says. It reads no more of
+// the file than up to the first difference.
+func HasContent(f *os.File, e *Entry) (bool, error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() != e.Size {
+		return false, err
+	}
+	var c cutter
+	left, p := e.Chunks, planFor(e.Size)
+	for off := int64(0); off < e.Size; off += p.piece {
+		err := c.cut(f, p, off, min(p.piece, e.Size-off), nil, func(id sum, _ []byte) error {
+			if len(left) == 0 || left[0] != id.id() {
+				return errOtherContent
+			}
+			left = left[1:]
+			return nil
+		})
+		switch {
+		case errors.Is(err, errOtherContent), errors.Is(err, io.ErrUnexpectedEOF): // it is being written
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+	}
+	return len(left) == 0, nil
+}

@@ -1,0 +1,127 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// DefaultGrace is the time between SIGTERM and SIGKILL for a job that is
+// cancelled, as Slurm's KillWait.
+const DefaultGrace = 30 * time.Second
+
+// Cancel ends a job: its program gets SIGTERM, and SIGKILL after its time of
+// grace, and what it wrote is brought home. It returns when all of that is done, or
+// when the files cannot be brought home at present.
+func (b *Broker) Cancel(ctx context.Context, ref string) (*View, error) {
+	return b.cancelJob(ctx, ref, false)
+}
+
+// CancelNow ends a job without a time of grace, and, if its program was told to end
+// before, without waiting for its files either.
+func (b *Broker) CancelNow(ctx context.Context, ref string) (*View, error) {
+	return b.cancelJob(ctx, ref, true)
+}
+
+func (b *Broker) cancelJob(ctx context.Context, ref string, now bool) (*View, error) {
+	ctx, done := b.whileItDecides(ctx)
+	defer done(nil)
+	v, err := b.cancelAndWait(ctx, ref, now)
+	if errors.Is(err, context.Canceled) {
+		err = context.Cause(ctx)
+	}
+	return v, err
+}
+
+func (b *Broker) cancelAndWait(ctx context.Context, ref string, now bool) (*View, error) {
+	j, v, err := b.find(ctx, ref)
+	if err != nil || j == nil {
+		return v, err
+	}
+	if !v.State.Terminal() {
+		if err := b.ask(ctx, func(t *turn) { t.cancel(j, now) }); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		next := j.nextChange()
+		if v, err = b.view(ctx, j); err != nil {
+			return nil, err
+		}
+		// Nothing of it runs any more, and its files are home or have to wait.
+		if v.State.Terminal() && j.line.idle() && (v.Over || v.Unreturned != "") {
+			return v, nil
+		}
+		select {
+		case <-next:
+		case <-time.After(20 * time.Millisecond): // the line says nothing when it is idle
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-b.ctx.Done():
+			return nil, ErrStopped
+		}
+	}
+}
+
+// cancel tells the engine that a job is to end.
+func (t *turn) cancel(j *job, now bool) {
+	w := t.b.eng.World().Job(j.rec.ID)
+	switch {
+	case j.rec.State.Terminal():
+		return
+	case w == nil: // it is held, or just being let in
+		t.passOn(j)
+		t.endHeld(j, 130, "the user asked for it")
+		t.wakeHeld()
+		return
+	}
+	// An agent that is away while its program runs is told when it is back.
+	runs := w.State() == core.Running || w.State() == core.Stopping
+	in := &core.Input{Kind: core.Cancel, Job: j.rec.ID, Grace: t.b.grace(j), Mandatory: now, Attended: j.link != nil || runs && !now}
+	if now {
+		in.Grace = 0
+	}
+	t.step(in)
+}
+
+// grace is the time between SIGTERM and SIGKILL for a job.
+func (b *Broker) grace(j *job) time.Duration {
+	switch {
+	case j.spec.Grace != nil:
+		return *j.spec.Grace
+	case b.opt.Grace != nil:
+		return *b.opt.Grace
+	}
+	return DefaultGrace
+}
+
+// graceLeft is what is left of a time of grace, of a job that is given up at a moment.
+func (t *turn) graceLeft(giveUpAt core.Time) time.Duration {
+	if giveUpAt == core.Never || giveUpAt == 0 {
+		return 0 // it has ended, or had no limit to begin with
+	}
+	return max(0, giveUpAt.Sub(t.now)-t.b.opt.Engine.CollectGrace)
+}
+
+// whileItDecides is a context that ends when nothing can be decided because the disk
+// is full, with that as its cause: who asks wants to know.
+func (b *Broker) whileItDecides(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	b.goBeside(func(ending context.Context) {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ending.Done():
+				return
+			case <-time.After(2 * untilRoom):
+				if err := b.Stuck(); err != nil {
+					cancel(err)
+				}
+			}
+		}
+	})
+	return ctx, cancel
+}

@@ -1,0 +1,28 @@
+package broker
+
+import (
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// salvage sees to it that what there is of the files of a job that did not run to
+// its end comes home too: what its program left when it was cancelled, or else what
+// its newest checkpoint has. What is lost is said.
+func (t *turn) salvage(j *job, ev *core.Event) {
+	lost := ev.To == core.Failed && (ev.Why.Code == core.RetriesUsedUp || ev.Why.Code == core.NotStartedAgain)
+	if ev.To != core.Cancelled && !lost || j.rec.Started == 0 || j.spec.Workdir == "" {
+		return
+	}
+	if j.rec.Result == "" && len(j.saved) > 0 {
+		newest := &j.saved[0]
+		j.rec.FromCheckpoint, j.rec.Partial = newest.N, true
+		if newest.Work != j.rec.Work {
+			j.rec.Result = newest.Work
+		}
+		return
+	}
+	j.rec.Partial = j.rec.Result != ""
+	if !j.toldEnd {
+		t.explain(j, "results", "no results", "its last attempt was lost, or given up, before its files could be copied back", nil)
+		j.rec.Lost = true
+	}
+}
