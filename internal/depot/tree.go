@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Tree is a folder. Its entries are sorted by path, and the folder of every
@@ -198,7 +199,7 @@ func loadTree(ctx context.Context, from Source, id ID) (*Tree, []sum, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := decodeTree(text)
+	t, err := decodeBounded(text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading tree %s: %w", id, err)
 	}
@@ -241,8 +242,43 @@ func notThere(err error) error {
 	return err
 }
 
-// maxTree bounds the encoded size of a tree: several million files.
-const maxTree = 1 << 30
+// A tree of no more bytes and entries than these is read. A few kilobytes can say that
+// one part comes a thousand times, and an entry takes ten times its text in memory:
+// what somebody sends must not be what we hold.
+const (
+	maxTree    = 256 << 20
+	maxEntries = 2_000_000
+)
+
+// decodingLarge is held while a large tree is decoded: however many are asked for,
+// the memory is that of one.
+var decodingLarge sync.Mutex
+
+func decodeBounded(text []byte) (*Tree, error) {
+	if len(text) > maxChunk {
+		if n := bytes.Count(text, []byte(`"mode":`)); n > maxEntries {
+			return nil, badTree("it has more than %d entries", maxEntries)
+		}
+		decodingLarge.Lock()
+		defer decodingLarge.Unlock()
+	}
+	return decodeTree(text)
+}
+
+// HasTree reports whether the tree id is there, all that it is kept in included. It
+// does not read what is in it.
+func (s *Store) HasTree(ctx context.Context, id ID) (bool, error) {
+	text, err := s.Get(ctx, id)
+	if err != nil {
+		return false, notThere(err)
+	}
+	parts, size, err := decodeParts(text)
+	if err != nil || size > maxTree {
+		return false, notThere(err)
+	}
+	gone, err := s.missing(ctx, parts)
+	return err == nil && len(gone) == 0, err
+}
 
 // join puts the parts of a tree together.
 func join(ctx context.Context, from Source, parts []sum, size int64) ([]byte, error) {

@@ -95,11 +95,11 @@ func (b *Broker) acceptable(ctx context.Context, spec *jobfile.Job, work string)
 		return nil
 	}
 	chunks, err := b.depot(ctx)
-	if err == nil {
-		_, err = depot.LoadTree(ctx, chunks, depot.ID(work))
-	}
 	if err != nil {
-		return &badinput.Error{Field: "work", Value: work, Want: "a work folder that was brought here before: " + err.Error()}
+		return err
+	}
+	if there, err := chunks.HasTree(ctx, depot.ID(work)); err != nil || !there {
+		return &badinput.Error{Field: "work", Value: work, Want: "a work folder that was brought here before", Err: err}
 	}
 	return nil
 }
