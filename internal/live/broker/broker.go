@@ -114,8 +114,8 @@ type Broker struct {
 	pending   []store.Outbound // that the last broker had still to do
 	awaited   map[awaitedKey]*awaited
 
-	shelfLock sync.Mutex // of shelves
-	writing   sync.Mutex // one at a time adds to files of the user
+	shelfLock   sync.Mutex // of shelves
+	appendLocks sync.Map   // by owner: one at a time adds to files of a user
 }
 
 // Open makes a broker of what is stored. It does nothing before Run.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/joblog"
@@ -59,11 +60,19 @@ func (b *Broker) writeOutput(home Hand, j *job, name string, streams ...int) err
 		readers = append(readers, &logReader{log: b.log(j.rec.ID, stream)})
 	}
 	if j.spec.Append {
-		b.writing.Lock()
-		defer b.writing.Unlock()
+		lock := b.appending(j.rec.Owner)
+		lock.Lock()
+		defer lock.Unlock()
 	}
 	return home.Write(b.ctx, &userfiles.Output{File: name, Temporary: fmt.Sprintf(".godwit-%d", j.rec.ID), Append: j.spec.Append},
 		filepath.Join(b.logDir(j.rec.ID), fmt.Sprintf("appended.%d", streams[0])), io.MultiReader(readers...))
+}
+
+// appending is held while something is added to files of a user. Each has one of
+// their own: a user may stop the process that writes as them, for as long as they like.
+func (b *Broker) appending(owner uint32) *sync.Mutex {
+	lock, _ := b.appendLocks.LoadOrStore(owner, new(sync.Mutex))
+	return lock.(*sync.Mutex)
 }
 
 // logReader reads what is left of a log, from the oldest byte on.

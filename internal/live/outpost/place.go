@@ -64,15 +64,37 @@ func shortSocket(dir string) string {
 	return filepath.Join("/tmp", "godwit-"+strconv.Itoa(os.Getuid()), hex.EncodeToString(sum[:8])+".sock")
 }
 
-// ours says what is wrong with a folder that others could put things into.
+// ours says what is wrong with a folder that others could put things into, or put
+// another in the place of: then they could have their commands run as this user. In a
+// folder with the sticky bit (/tmp, most scratch file systems) only owners rename.
 func ours(dir string) error {
+	if err := owned(dir, false); err != nil {
+		return err
+	}
+	for path := filepath.Dir(dir); ; path = filepath.Dir(path) {
+		if err := owned(path, true); err != nil {
+			return err
+		}
+		if path == filepath.Dir(path) {
+			return nil
+		}
+	}
+}
+
+// owned complains about a folder of somebody else, or one that others may change.
+func owned(dir string, above bool) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
 	}
 	owner, ok := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || !ok || int(owner.Uid) != os.Getuid() || info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s is not a folder of this user alone", dir)
+	foreign := !ok || int(owner.Uid) != os.Getuid() && !(above && owner.Uid == 0)
+	open := info.Mode().Perm()&0o022 != 0 && !(above && info.Mode()&os.ModeSticky != 0)
+	switch {
+	case !info.IsDir() || foreign:
+		return fmt.Errorf("%s is not a folder of this user alone: it belongs to somebody else", dir)
+	case open:
+		return fmt.Errorf("%s is not a folder of this user alone: others may change it (chmod go-w %s, or +t)", dir, dir)
 	}
 	return nil
 }

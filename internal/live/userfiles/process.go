@@ -80,7 +80,7 @@ func (o Other) send(ctx context.Context, e *errand, content io.Reader, marker *o
 		return got, err
 	}
 	cmd := exec.CommandContext(ctx, o.Command[0], append(o.Command[1:], Word)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = &head, &out, &said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = &head, &bounded{&out}, &bounded{&said}
 	if content != nil {
 		cmd.Stdin = io.MultiReader(&head, content)
 	}
@@ -98,6 +98,17 @@ func (o Other) send(ctx context.Context, e *errand, content io.Reader, marker *o
 		return got, &toldError{got.Error, syscall.Errno(got.Errno)}
 	}
 	return got, err
+}
+
+// maxReport bounds what a process of a user can make the broker hold.
+const maxReport = wire.MaxFrame + 1024
+
+// bounded keeps the beginning of what is written.
+type bounded struct{ kept *bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	b.kept.Write(p[:min(len(p), maxReport-b.kept.Len())])
+	return len(p), nil
 }
 
 // toldError says what went wrong in a process of the user, and is what it was

@@ -3,12 +3,15 @@ package userfiles
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 )
 
 // Output is a file of a user that is to hold what a job wrote.
@@ -41,6 +44,9 @@ func openMarker(name string) (*os.File, error) {
 
 func write(o *Output, marker *os.File, content io.Reader) error {
 	name := o.File
+	if err := checkLinks(name); err != nil {
+		return err
+	}
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
 	}
@@ -57,23 +63,53 @@ func write(o *Output, marker *os.File, content io.Reader) error {
 	return replaceFile(name, o.Temporary, content)
 }
 
+// checkLinks refuses a path through a symbolic link of another user: in a folder that
+// several may write to, somebody could have a user's job write over the user's own
+// files. Links of the user and of root are followed.
+func checkLinks(name string) error {
+	for path := filepath.Clean(name); path != filepath.Dir(path); path = filepath.Dir(path) {
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode()&os.ModeSymlink == 0 {
+			continue
+		}
+		owner, ok := info.Sys().(*syscall.Stat_t)
+		if !ok || owner.Uid != 0 && int(owner.Uid) != os.Geteuid() {
+			return fmt.Errorf("%s is a symbolic link of another user: not followed", path)
+		}
+	}
+	return nil
+}
+
 // replaceFile makes a file hold what there is to read: all of it, or what it held
 // before.
 func replaceFile(name, temporary string, from io.Reader) error {
-	temporary = filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+temporary)
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	f, err := createBeside(name, temporary)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(f, from)
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(temporary, name)
+		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {
-		_ = os.Remove(temporary) // the first error tells more
+		_ = os.Remove(f.Name()) // the first error tells more
 	}
 	return err
 }
+
+// createBeside makes a new file beside another. Its name cannot be foreseen, and what
+// is there by that name is not opened: others may write to the folder.
+func createBeside(name, word string) (*os.File, error) {
+	prefix := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+word+"-")
+	if old, err := filepath.Glob(globEscaper.Replace(prefix) + "*"); err == nil {
+		for _, path := range old {
+			_ = os.Remove(path) // left by a process that was killed
+		}
+	}
+	return os.OpenFile(prefix+rand.Text(), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o666)
+}
+
+var globEscaper = strings.NewReplacer("*", "\\*", "?", "\\?", "[", "\\[", "\\", "\\\\")
 
 // appended is where in a file something was to be added.
 type appended struct {
@@ -87,7 +123,7 @@ const maxMarker = 64 << 10
 // appendOnce adds what there is to read to a file. Where it began is written down
 // first, in the marker, so that after a crash only what is missing is added.
 func appendOnce(name string, marker *os.File, from io.Reader) (err error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o666)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package userfiles
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -76,5 +77,70 @@ func TestWhatSomebodyElseAddedMeanwhileStays(t *testing.T) {
 	}
 	if text, err := os.ReadFile(name); err != nil || string(text) != "one\ntheirs\ntwo\n" {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// In a folder that others may write to they could plant links by the names that are
+// to come.
+func TestAPlantedLinkIsNotWrittenThrough(t *testing.T) {
+	home, shared := t.TempDir(), t.TempDir()
+	precious := filepath.Join(home, "precious.txt")
+	if err := os.WriteFile(precious, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".out.txt.godwit-5", ".out.txt.godwit-5-x"} {
+		if err := os.Symlink(precious, filepath.Join(shared, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(shared, "out.txt")
+	o := &Output{File: out, Temporary: ".godwit-5"}
+	if err := (Own{}).Write(t.Context(), o, "", strings.NewReader("output")); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, precious, "precious")
+	holds(t, out, "output")
+
+	// A link of the user's own is what the user wants.
+	elsewhere := filepath.Join(home, "elsewhere.txt")
+	if err := errors.Join(os.WriteFile(elsewhere, nil, 0o600), os.Remove(out), os.Symlink(elsewhere, out)); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Own{}).Write(t.Context(), o, "", strings.NewReader("again")); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, elsewhere, "again")
+	if os.Getuid() != 0 {
+		t.Log("not root: no link of another user can be made here")
+		return
+	}
+	if err := errors.Join(os.Remove(out), os.Symlink(precious, out), os.Lchown(out, 12345, 12345)); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []*Output{o, {File: out, Append: true}} {
+		if err := (Own{}).Write(t.Context(), o, filepath.Join(home, "marker"), strings.NewReader("stolen")); err == nil {
+			t.Errorf("append %v: written through a link of somebody else", o.Append)
+		}
+	}
+	holds(t, precious, "precious")
+}
+
+func holds(t *testing.T, path, want string) {
+	t.Helper()
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("%s holds %q, %v; want %q", path, got, err, want)
+	}
+}
+
+func TestWhatAProcessOfAUserSaysIsBounded(t *testing.T) {
+	var kept bytes.Buffer
+	b := &bounded{&kept}
+	for range 3 {
+		if n, err := b.Write(make([]byte, maxReport/2+7)); n != maxReport/2+7 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if kept.Len() != maxReport {
+		t.Errorf("%d bytes are kept", kept.Len())
 	}
 }
