@@ -132,6 +132,9 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 	if len(opt.Clusters) == 0 {
 		return nil, errors.New("there is no cluster to run jobs on")
 	}
+	if opt.State == "" {
+		return nil, errors.New("a broker needs a state folder")
+	}
 	b := &Broker{opt: opt, brought: broughtFiles{dir: filepath.Join(opt.State, "brought")}, mail: make(chan func(*turn), 256), stopped: make(chan struct{}),
 		jobs: map[core.JobID]*job{}, shelves: map[uint32]*replicas{}, wake: core.Never, awaited: map[awaitedKey]*awaited{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())

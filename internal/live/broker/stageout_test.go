@@ -83,7 +83,7 @@ func newSeat(t *testing.T) *seat {
 		t.Fatal(err)
 	}
 	at := func() *here { return &here{Site: &staging.Site{Home: t.TempDir(), Dir: t.TempDir(), Depot: chunks}} }
-	s := &seat{grid: &grid{t: t, store: memory.New(), depot: chunks, started: make(chan *attempt, 1000)}, dest: t.TempDir(), site: at(), far: at()}
+	s := &seat{grid: &grid{t: t, state: t.TempDir(), store: memory.New(), depot: chunks, started: make(chan *attempt, 1000)}, dest: t.TempDir(), site: at(), far: at()}
 	s.a, s.b = s.puppet("a"), s.puppet("b")
 	t.Cleanup(func() {
 		s.kill()
