@@ -140,7 +140,7 @@ the same policies on recorded traces and on described workloads.`,
 		a.upCommand(), a.doctorCommand(), a.agentCommand())
 	root.AddCommand(a.simCommand(), a.flowCommand(), a.experimentCommand(), a.completionCommand(), a.versionCommand())
 	root.AddCommand(a.selectCommand(), a.captureCommand(), a.skeletonCommand(), a.labCommand())
-	root.AddCommand(a.weatherCommand(), a.modelCommand())
+	root.AddCommand(a.weatherCommand(), a.modelCommand(), a.demoCommand())
 	return root
 }
 

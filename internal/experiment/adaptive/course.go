@@ -44,6 +44,14 @@ func (c *Course) Took() float64 { return seconds(c.Final.Submitted, c.Final.Ende
 // Met says whether the job ended in time.
 func (c *Course) Met() bool { return c.Final.DeadlineMet != nil && *c.Final.DeadlineMet }
 
+// margin says how long before or after its deadline a job ended.
+func margin(c *Course) string {
+	if m := c.Deadline - c.Took(); m >= 0 {
+		return fmt.Sprintf("%.1f s before its deadline", m)
+	}
+	return fmt.Sprintf("%.1f s after its deadline", c.Took()-c.Deadline)
+}
+
 // Moves lists when the job was moved, in seconds since submission.
 func (c *Course) Moves() []float64 {
 	var list []float64

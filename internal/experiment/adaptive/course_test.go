@@ -223,20 +223,6 @@ func TestTheReportIsTheSameForTheSameResults(t *testing.T) {
 	}
 }
 
-func TestTheFigureOfTheDemonstrationShowsWhatHappened(t *testing.T) {
-	f := endFigure(moved(predicts("with", 20, 25, 0), 5, 7), predicts("without", 40, 25, 0))
-	path := filepath.Join(t.TempDir(), "f.svg")
-	if err := save(path, f); err != nil {
-		t.Fatal(err)
-	}
-	svg, err := os.ReadFile(path)
-	for _, part := range []string{"deadline", "moved", "others begin", "actual end", "90 % band"} {
-		if err != nil || !strings.Contains(string(svg), part) {
-			t.Errorf("%q is not shown: %v", part, err)
-		}
-	}
-}
-
 func TestOthersComputeUntilTheyAreStopped(t *testing.T) {
 	home, _, err := twoCPUs()
 	if err != nil {

@@ -18,42 +18,6 @@ const (
 	styleDeadline
 )
 
-// endFigure shows courses side by side: the predicted end over time.
-func endFigure(courses ...*Course) plot.Figure {
-	longest, top := 0.0, 0.0
-	for _, c := range courses {
-		longest = max(longest, c.Took())
-		top = max(top, 1.25*max(c.Took(), c.Deadline))
-	}
-	var charts []plot.Chart
-	for _, c := range courses {
-		ch := c.endChart(top)
-		ch.XRange, ch.YRange = plot.Range{Max: longest}, plot.Range{Max: top}
-		charts = append(charts, ch)
-	}
-	f := plot.Grid(1, len(charts), charts...)
-	f.CellWidth, f.CellHeight = 380, 260
-	return f
-}
-
-// endChart draws the predicted end of a job over its life: the band in which nine
-// ends of ten lie, the deadline, what happened, and when it really ended.
-func (c *Course) endChart(top float64) plot.Chart {
-	at, early, mid, late := c.predictions()
-	took := c.Took()
-	ch := plot.Chart{Title: c.Name, XLabel: "time since submission", YLabel: "predicted end", XUnit: plot.Seconds, YUnit: plot.Seconds}
-	ch.Series = append(ch.Series,
-		styled(plot.NewLine("predicted end", at, mid), stylePredicted),
-		styled(plot.NewLine("90 % band", at, early), styleBand),
-		styled(plot.NewLine("", at, late), styleBand))
-	if c.Deadline > 0 {
-		ch.Lines = append(ch.Lines, plot.RefLine{Name: "deadline", Y: c.Deadline})
-	}
-	ch.Series = append(ch.Series, c.marks(top)...)
-	ch.Series = append(ch.Series, styled(plot.NewScatter("actual end", []float64{took}, []float64{took}), styleActual))
-	return ch
-}
-
 // leftChart draws the predicted remaining time of a job against the actual one,
 // as figures 5.8 to 5.19 of the paper do.
 func (c *Course) leftChart() plot.Chart {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -76,28 +75,6 @@ func TestWhoIsInterruptedLeavesNothingBehind(t *testing.T) {
 		if j.State != core.Cancelled {
 			t.Errorf("%s is %s", j.Name, j.State)
 		}
-	}
-}
-
-func TestTheDemonstrationTellsWhatHappensAndDrawsIt(t *testing.T) {
-	var out bytes.Buffer
-	d := DefaultDemo()
-	d.Jobs, d.Figure, d.Agent, d.Out, d.Length = examples(t), filepath.Join(t.TempDir(), "new", "demo.svg"), []string{self(t), "agent"}, &out, 2*time.Second
-	o, err := d.Play(t.Context())
-	t.Log(out.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o.With.Output != o.Without.Output || len(o.Without.Moves()) > 0 || o.Without.LoadAt == 0 {
-		t.Errorf("without the service it was moved at %v, the others came at %.1f s", o.Without.Moves(), o.Without.LoadAt)
-	}
-	for _, part := range []string{"begin to compute in home", "without", "deadline", "byte for byte", d.Figure} {
-		if !strings.Contains(out.String(), part) {
-			t.Errorf("%q is not said", part)
-		}
-	}
-	if _, err := os.Stat(d.Figure); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -66,6 +66,15 @@ func FindPrograms(dir string) ([]Program, error) {
 	return list, nil
 }
 
+// short leaves out the folders of a command.
+func short(argv []string) []string {
+	var list []string
+	for _, a := range argv {
+		list = append(list, filepath.Base(a))
+	}
+	return list
+}
+
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0

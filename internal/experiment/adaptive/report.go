@@ -134,7 +134,7 @@ func (r *Results) writeHead(b *strings.Builder) {
 		"everything in `/tmp` on its disk", m.LoadBefore, m.LoadAfter)
 	if free := r.free(); len(free) > 0 {
 		fmt.Fprintf(b, "Before the runs of (a) to (c) a newcomer would have got %.0f %% of the processor of the fuller\ncluster in the median, %.0f %% at least.", 100*measured.Median(free), 100*slices.Min(free))
-		if slices.Min(free) < idle {
+		if slices.Min(free) < idleShare {
 			b.WriteString(" **The machine was busy with other work**: what\nfollows is what comes out under such a load, not what the service can do at best.")
 		}
 		b.WriteString("\n")
@@ -200,6 +200,10 @@ func (t *Trial) cpu() measured.Spread {
 	}
 	return measured.Of(list)
 }
+
+// idleShare is the part of a processor that a newcomer gets on a machine that counts as
+// idle.
+const idleShare = 0.8
 
 // command is a command without folders, as code.
 func command(argv []string) string { return "`" + strings.Join(short(argv), " ") + "`" }
