@@ -11,13 +11,19 @@ FUZZTIME_TEST ?= 2s
 FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
-.PHONY: help build sandbox examples yield capture test check fmt fmt-check vet lint unit race race-all fuzz-short fuzz bench demo experiments deps clean
+.PHONY: help build godwit sandbox examples yield capture install uninstall man test check fmt fmt-check vet lint unit race race-all \
+	fuzz-short fuzz bench demo experiments deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: $(BUILD)/godwit-sandbox examples yield capture ## build the binaries godwit and godwit-sandbox into build/
-	CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BUILD)/godwit ./cmd/godwit
+build: examples yield capture ## build godwit, godwit-sandbox and the example programs
+	@GO='$(GO)' MAKE='$(MAKE)' sh scripts/build.sh $(BUILD)/godwit-sandbox godwit
+
+# Always, since the go command knows best what has changed. It carries along those of the
+# libraries for MPI programs that have been compiled before.
+godwit: ## build the program alone, build/godwit
+	CGO_ENABLED=0 $(GO) build $(BUILDFLAGS) -buildvcs=false -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BUILD)/godwit ./cmd/godwit
 
 # Programs of one process, with their size as argument.
 KERNELS := $(addprefix examples/apps/build/,matmul fft sort stencil nbody)
@@ -89,9 +95,30 @@ $(BUILD)/godwit-sandbox: $(wildcard sandbox/*.go) sandbox/go.mod sandbox/go.sum 
 	GO='$(GO)' sh sandbox/patch.sh "$$changed/gvisor"; \
 	version=$$($(GO) -C sandbox list -m -f '{{.Version}}' gvisor.dev/gvisor); \
 	echo "building godwit-sandbox with gVisor $$version"; \
-	CGO_ENABLED=0 $(GO) -C sandbox build -buildvcs=false -trimpath -modfile "$$changed/gvisor/go.mod" \
+	CGO_ENABLED=0 $(GO) -C sandbox build $(BUILDFLAGS) -buildvcs=false -trimpath -modfile "$$changed/gvisor/go.mod" \
 	  -ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$$version" -o ../$@.part .
 	@mv $@.part $@
+
+# Where things are installed; DESTDIR is put before it by who makes packages.
+PREFIX   ?= /usr/local
+BINDIR    = $(DESTDIR)$(PREFIX)/bin
+SHARE     = $(DESTDIR)$(PREFIX)/share
+COMPLETED = $(SHARE)/bash-completion/completions/godwit $(SHARE)/zsh/site-functions/_godwit $(SHARE)/fish/vendor_completions.d/godwit.fish
+
+install: build man ## install godwit, godwit-sandbox, man pages and completion below PREFIX (/usr/local)
+	install -d $(BINDIR) $(SHARE)/man/man1 $(dir $(COMPLETED))
+	install -m 755 $(BUILD)/godwit $(BUILD)/godwit-sandbox $(BINDIR)
+	install -m 644 $(BUILD)/man/*.1 $(SHARE)/man/man1
+	$(BUILD)/godwit completion bash > $(SHARE)/bash-completion/completions/godwit
+	$(BUILD)/godwit completion zsh > $(SHARE)/zsh/site-functions/_godwit
+	$(BUILD)/godwit completion fish > $(SHARE)/fish/vendor_completions.d/godwit.fish
+
+uninstall: ## remove what install installed
+	rm -f $(BINDIR)/godwit $(BINDIR)/godwit-sandbox $(SHARE)/man/man1/godwit.1 $(SHARE)/man/man1/godwit-*.1 $(COMPLETED)
+
+man: godwit ## write the man pages to build/man
+	@rm -rf $(BUILD)/man
+	$(BUILD)/godwit man $(BUILD)/man
 
 # One after the other even under -j, so that the output reads in order and the
 # first failure is the last thing printed.
@@ -147,8 +174,10 @@ bench: ## run the benchmarks six times and summarise them
 	$(GO) test -run='^$$' -bench=. -benchmem -count=6 $(PKG) > $(BUILD)/bench.txt || { cat $(BUILD)/bench.txt; exit 1; }
 	$(TOOL) benchstat $(BUILD)/bench.txt
 
-demo: build ## a program with a deadline while its cluster degrades: moved in time, and not moved
-	$(BUILD)/godwit experiment demo --figure $(BUILD)/demo/deadline.svg
+# It needs neither a C compiler nor MPI nor the example programs.
+demo: ## a job with a deadline is migrated in time: the first thing to try (3 minutes to build, 1 to run)
+	@GO='$(GO)' MAKE='$(MAKE)' sh scripts/build.sh $(BUILD)/godwit-sandbox godwit
+	@$(BUILD)/godwit demo --figure $(BUILD)/demo/deadline.svg
 
 experiments: build ## run the experiments of the papers and write docs/experiments
 	$(BUILD)/godwit experiment koala
@@ -156,7 +185,7 @@ experiments: build ## run the experiments of the papers and write docs/experimen
 	$(BUILD)/godwit experiment adaptive
 	$(BUILD)/godwit experiment models
 
-deps: ## install what is missing on a bare Debian (C compiler, Python)
+deps: ## install what is missing on a bare Debian (compilers, batch systems, MPI); needed for test, not for demo
 	@sh scripts/deps.sh
 
 clean: ## remove what the other targets built

@@ -14,8 +14,7 @@ need() {
 	missing="$missing $*"
 }
 
-# The race detector links through a C compiler; tests and the demo move C and
-# Python programs about.
+# The race detector links through a C compiler; tests move C and Python programs about.
 need "${CC:-cc}" gcc libc6-dev
 need python3 python3
 # The hosts of the lab are namespaces on shaped links.

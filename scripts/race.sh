@@ -27,7 +27,8 @@ elsewhere='./sandbox
 ./internal/observe/weather/watch
 ./internal/lab
 ./internal/lab/place
-./internal/experiment/adaptive'
+./internal/experiment/adaptive
+./internal/live/demo'
 
 dirs=$(grep -rlE --include='*.go' --exclude-dir=testdata --exclude-dir=build --exclude-dir=tools \
 	'^[[:space:]]*(go (func\(|[A-Za-z_][A-Za-z0-9_.]*\()|synctest\.Test\()|\.Go\(func\(' . |

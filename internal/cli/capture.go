@@ -83,15 +83,15 @@ func (a *app) captureCommand() *cobra.Command {
 
 // capture runs the program and writes its pattern.
 func (a *app) capture(ctx context.Context, f *captureFlags, argv []string) error {
-	library, err := mpirun.Library()
-	if err != nil {
-		return err
-	}
+	library, missing := mpirun.Library()           // what does not start ranks is watched without it
 	dir, err := filepath.Abs(filepath.Dir(f.file)) // of the pattern: the program's hosts write there too
 	if err != nil {
 		return err
 	}
 	c := &capture.Command{Argv: argv, Dir: dir, Library: library, Env: mpirun.Environment(os.Environ()), Now: a.now}
+	if missing != nil && c.StartsRanks() {
+		return missing
+	}
 	if lib := mpirun.Yield(); lib != "" {
 		c.Also = []string{lib}
 	}

@@ -73,6 +73,9 @@ func Main(version string, args []string, stdin io.Reader, stdout, stderr io.Writ
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	if err := a.unknownCommand(root, args); err != nil {
+		return a.report(err)
+	}
 	return a.report(root.ExecuteContext(ctx))
 }
 
@@ -109,9 +112,9 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "godwit",
 		Short: "Adaptive broker for jobs that must end in time",
-		Long: `Godwit chooses where a job runs, watches it, predicts when it will be done, and
-moves, grows or shrinks it when the grid changes under it. The simulator runs
-the same policies on recorded traces and on described workloads.`,
+		Long: `Godwit runs jobs on this machine, on Slurm and Grid Engine clusters and on hosts behind SSH.
+It chooses where a job runs, predicts when it will be done, and migrates it when its deadline
+is in danger. The simulator runs the same engine on recorded traces and described workloads.`,
 		Example: `  # An unmodified program, done in time
   godwit run --deadline 90s -- python3 examples/jobs/pi.py 2000
 
@@ -120,13 +123,14 @@ the same policies on recorded traces and on described workloads.`,
   godwit explain 7
 
   # The schedule that a cluster's own queue would have made of a trace
-  godwit sim --platform kth.yaml --trace KTH-SP2-1996-2.swf.gz --local easy
+  godwit sim --platform examples/platforms/small.yaml --trace examples/traces/small.swf --local easy
 
   # Five malleability policies on one workload, side by side
   godwit sim --scenario scenarios/koala/w2m.yaml --compare fpsma,egs,equi,fold,marginal
 
   # The experiments of the papers, with a report each
   godwit experiment koala`,
+		Version:       a.version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          a.noSuchCommand,
@@ -134,13 +138,16 @@ the same policies on recorded traces and on described workloads.`,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
-	root.SetHelpCommand(&cobra.Command{Hidden: true}) // --help is enough
+	root.SetHelpCommand(a.helpCommand())
+	root.SetVersionTemplate("godwit {{.Version}}\n")
+	root.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, nil) })
 	root.AddCommand(a.runCommand(), a.submitCommand(), a.quoteCommand(), a.psCommand(), a.showCommand(), a.logsCommand(), a.waitCommand(),
 		a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.checkpointCommand(), a.clustersCommand(), a.hostsCommand(), a.historyCommand(),
-		a.upCommand(), a.doctorCommand(), a.agentCommand())
+		a.upCommand(), a.doctorCommand(), a.agentCommand(), a.manCommand())
 	root.AddCommand(a.simCommand(), a.flowCommand(), a.experimentCommand(), a.completionCommand(), a.versionCommand())
 	root.AddCommand(a.selectCommand(), a.captureCommand(), a.skeletonCommand(), a.labCommand())
 	root.AddCommand(a.weatherCommand(), a.modelCommand(), a.demoCommand())
+	root.InitDefaultHelpCmd()
 	return root
 }
 
@@ -155,7 +162,11 @@ func (a *app) noSuchCommand(cmd *cobra.Command, args []string) error {
 			known = append(known, c.Name())
 		}
 	}
-	return &badinput.Error{Field: cmd.CommandPath(), Value: args[0], Want: "unknown command, " + choices(args[0], known)}
+	want := choices(args[0], known)
+	if !cmd.HasParent() && badinput.Nearest(args[0], known) == "" {
+		want = "godwit help lists them all"
+	}
+	return &badinput.Error{Field: cmd.CommandPath(), Value: args[0], Want: "unknown command, " + want}
 }
 
 // noArguments refuses arguments of a command that takes flags only.

@@ -89,7 +89,7 @@ func (a *app) diagnose(ctx context.Context) []finding {
 		return []finding{{Check: "state folder", Needed: true, Detail: err.Error(), Fix: "export GODWIT_STATE=/some/folder"}}
 	}
 	return append([]finding{
-		a.checkProcessors(), checkSettings(), checkState(state), checkSocket(state), a.checkBroker(ctx, state), a.checkShared(ctx),
+		a.checkProcessors(), a.checkSettings(ctx, state), checkState(state), checkSocket(state), a.checkBroker(ctx, state), a.checkShared(ctx),
 		checkSandbox(ctx), checkNamespaces(), checkCgroups(), a.checkClock(),
 	}, checkTools(ctx)...)
 }
@@ -108,8 +108,40 @@ func (a *app) checkProcessors() finding {
 	return finding{"processors", true, true, text, ""}
 }
 
-func checkSettings() finding {
+// brokerInUse is the socket of the broker that commands ask now; "" if none runs.
+func (a *app) brokerInUse(ctx context.Context, state string) string {
+	if socket := os.Getenv(api.SocketSetting); socket != "" {
+		return socket
+	}
+	own := api.SocketPath(state)
+	c := api.Dial(own)
+	defer c.Close()
+	switch _, err := c.Ping(ctx); {
+	case !nobodyThere(err):
+		return own
+	case os.Getenv("GODWIT_STATE") == "" && a.pings(ctx, api.SharedSocket):
+		return api.SharedSocket
+	}
+	return ""
+}
+
+// checkSettings says which clusters there are: those of the broker that is in use, which
+// may have other settings than this command finds, or else those of the settings.
+func (a *app) checkSettings(ctx context.Context, state string) finding {
 	f := finding{Check: "settings", Needed: true}
+	if socket := a.brokerInUse(ctx, state); socket != "" {
+		c := api.Dial(socket)
+		defer c.Close()
+		if clusters, err := c.Clusters(ctx); err == nil {
+			var names []string
+			for i := range clusters {
+				names = append(names, clusters[i].Name)
+			}
+			f.OK = true
+			f.Detail = fmt.Sprintf("%s of the broker that runs: %s", plural(int64(len(names)), "cluster"), strings.Join(names, ", "))
+			return f
+		}
+	}
 	cpus, err := local.UsableCPUs()
 	if err != nil {
 		f.Detail = err.Error()
@@ -187,7 +219,14 @@ func (a *app) checkBroker(ctx context.Context, state string) finding {
 	ping, err := c.Ping(ctx)
 	switch {
 	case nobodyThere(err):
-		return finding{"broker", true, false, "none runs; the first job starts one", ""}
+		switch socket := a.brokerInUse(ctx, state); socket {
+		case "":
+			return finding{"broker", true, false, "none runs; the first job starts one", ""}
+		case api.SharedSocket:
+			return finding{"broker", true, false, "none of your own; jobs go to the shared broker", ""}
+		default:
+			return finding{"broker", true, false, "none of your own; jobs go to the one at " + socket + " (" + api.SocketSetting + ")", ""}
+		}
 	case err != nil:
 		return finding{"broker", false, true, err.Error(), "godwit up --stop; godwit up"}
 	case ping.Version != a.version:
@@ -257,6 +296,13 @@ func checkNamespaces() finding {
 	return f
 }
 
+// firstReason is the first of several reasons, which all come from the same fact, without
+// what was tried: "permission denied".
+func firstReason(why string) string {
+	first, _, _ := strings.Cut(oneLine(why), "; ")
+	return first[strings.LastIndex(": "+first, ": "):]
+}
+
 func checkCgroups() finding {
 	can := cgroup.Available()
 	var have []string
@@ -269,10 +315,14 @@ func checkCgroups() finding {
 		}
 	}
 	f := finding{Check: "cgroups", OK: can.Why == "", Detail: strings.Join(have, ", ")}
-	if !f.OK {
-		f.Detail = strings.TrimPrefix(f.Detail+"; missing: "+can.Why, "; ")
-		f.Fix = "clusters are kept apart by affinity and niceness instead; for more run as root, or in systemd-run --user --scope -p Delegate=yes godwit up"
+	if f.OK {
+		return f
 	}
+	f.Detail = "none may be created here (" + firstReason(can.Why) + "): jobs are kept apart by affinity and niceness only"
+	if len(have) > 0 {
+		f.Detail = strings.Join(have, ", ") + " only (" + firstReason(can.Why) + ")"
+	}
+	f.Fix = "as root, or: systemd-run --user --scope -p Delegate=yes godwit up"
 	return f
 }
 
@@ -284,7 +334,7 @@ func (a *app) checkClock() finding {
 	now := a.now().Format("2006-01-02 15:04:05 MST")
 	const unsynchronised = 5 // TIME_ERROR
 	if err == nil && state == unsynchronised {
-		return finding{"clock", false, false, now + ", and nothing keeps it right", "sudo timedatectl set-ntp true"}
+		return finding{"clock", false, false, now + ", not synchronised (no NTP)", "sudo timedatectl set-ntp true"}
 	}
 	return finding{"clock", true, false, now, ""}
 }

@@ -85,9 +85,10 @@ func (t *tool) look(ctx context.Context, clusters []config.Cluster) finding {
 	version, said := t.ask(ctx, path, env)
 	f := finding{Check: t.check, OK: true, Detail: strings.TrimSpace(version + " " + path)}
 	if version == "" && t.config != "" {
-		f.Detail += " is not configured on this machine (" + said + ")"
-		if f.OK = len(users) == 0; !f.OK {
-			f.Detail += ", but the settings have " + strings.Join(users, ", ")
+		f.OK, f.Detail = false, path+" is there, but not configured on this machine ("+said+")"
+		f.Fix = "for " + t.good + ": name the configuration in the settings (" + t.config + ")"
+		if len(users) > 0 {
+			f.Detail += ", and the settings have " + strings.Join(users, ", ")
 			f.Fix = "name the configuration in the settings (" + t.config + ")"
 		}
 	}

@@ -28,7 +28,7 @@ func TestDoctorFindsBatchSystemsAndSaysWhatWouldInstallThem(t *testing.T) {
 		detail, fix string
 	}{
 		{nil, true, "22.05.8 ", ""},
-		{campus, false, "is not configured on this machine (SGE_ROOT is not set), but the settings have york", "SGE_ROOT"},
+		{campus, false, "not configured on this machine (SGE_ROOT is not set), and the settings have york", "SGE_ROOT"},
 		{campus, true, "9.2p1 ", ""},
 		{nil, false, "mpirun not found", "apt-get install openmpi-bin"},
 	} {
@@ -38,6 +38,11 @@ func TestDoctorFindsBatchSystemsAndSaysWhatWouldInstallThem(t *testing.T) {
 		if f.OK != c.ok || !strings.Contains(f.Detail, c.detail) || !strings.Contains(f.Fix, c.fix) || f.Needed {
 			t.Errorf("%+v", f)
 		}
+	}
+	unused := tools[1] // there, not configured, and nobody needs it: no reason to say that it works
+	unused.places = nil
+	if f := unused.look(t.Context(), nil); f.OK || f.Needed || !strings.Contains(f.Detail, "is there, but not configured") {
+		t.Errorf("%+v", f)
 	}
 	t.Setenv("PATH", t.TempDir())
 	if f := tools[0].look(t.Context(), []config.Cluster{{Name: "barkla", Driver: config.Slurm}}); f.OK || !strings.Contains(f.Detail, "the settings have barkla") ||

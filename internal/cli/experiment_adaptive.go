@@ -51,7 +51,7 @@ func (a *app) adaptiveCommand() *cobra.Command {
 	f := &adaptiveFlags{only: []string{"a", "b", "c", "d", "e"}}
 	cmd := &cobra.Command{
 		Use:   "adaptive",
-		Short: "Programs with deadlines on a cluster that degrades (papers/004): predicted, moved, in time, and at what cost",
+		Short: "Programs with deadlines on a cluster that degrades (papers/004)",
 		Long:  adaptiveLong,
 		Example: `  godwit experiment adaptive
   godwit experiment adaptive --only b,c --programs burn --repeat 1 --out /tmp/report

@@ -30,7 +30,7 @@ func (a *app) modelsCommand() *cobra.Command {
 	f := &modelsFlags{budget: time.Minute}
 	cmd := &cobra.Command{
 		Use:   "models",
-		Short: "Performance models (papers/003): predicted against measured at ten times the largest fitted size",
+		Short: "Performance models (papers/003): predicted against measured",
 		Long: `Fits the example programs, and others that serve for nothing else, at small sizes,
 predicts their CPU time at two, five and ten times the largest of these, and
 measures it. Writes models.md with a figure. This is a measurement: it takes some

@@ -16,7 +16,7 @@ func (a *app) skeletonsCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "skeletons",
-		Short: "Is a program slow where its skeleton is slow? Both on four hosts of a lab, in many states of the network",
+		Short: "Is a program slow where its skeleton is slow? Both in a lab",
 		Long: `Makes a lab of four hosts (as root), captures the programs of examples/apps there,
 and runs each program and its skeleton in the same states of the network, one after
 the other. Writes skeletons.md: how well the times go together, and how far the

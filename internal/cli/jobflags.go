@@ -55,8 +55,9 @@ func (f *jobFlags) groups() []group {
 	return groups
 }
 
-// complete offers the choices of those flags that have some.
-func (f *jobFlags) complete(cmd *cobra.Command) {
+// completeJobFlags offers the choices of those flags that have some, and clusters.
+func (a *app) completeJobFlags(cmd *cobra.Command) {
+	completeFlag(cmd, "on", a.completeClusters)
 	for _, x := range jobfile.Flags() {
 		if len(x.Choices) > 0 {
 			completeNames(cmd, x.Name, x.Choices)

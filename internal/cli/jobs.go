@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,15 +30,10 @@ func jobArguments(cmd *cobra.Command, args []string) error {
 
 // completeJobs offers the numbers of the jobs there are, if a broker runs.
 func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	state, err := api.StateDir()
-	if err != nil || len(args) > 0 {
+	c := runningBroker()
+	if c == nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	socket := cmp.Or(os.Getenv(api.SocketSetting), api.SocketPath(state))
-	if _, err := os.Stat(socket); err != nil && api.Trusted(api.SharedSocket) == nil {
-		socket = api.SharedSocket
-	}
-	c := api.Dial(socket)
 	defer c.Close()
 	jobs, err := c.Jobs(cmd.Context(), false)
 	if err != nil {

@@ -94,7 +94,7 @@ func (a *app) runCommand() *cobra.Command {
 	out.flags.BoolP("help", "h", false, "show this help")
 	groupFlags(cmd, append(f.job.groups(), out)...)
 	stopAtCommand(cmd.Flags())
-	f.job.complete(cmd)
+	a.completeJobFlags(cmd)
 	return cmd
 }
 

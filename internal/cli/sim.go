@@ -29,13 +29,15 @@ Flags win over what a scenario says. Results go to stdout, everything else to
 stderr. Exit codes: 0 done, 1 failed, 2 wrong usage or bad input.`
 
 const simExample = `  # EASY backfilling on a trace: totals as JSON, one CSV row a job
-  godwit sim --platform examples/platforms/kth.yaml --trace KTH-SP2-1996-2.swf.gz --local easy -o json --jobs-out jobs.csv
+  godwit sim --platform examples/platforms/small.yaml --trace examples/traces/small.swf \
+    --local easy -o json --jobs-out jobs.csv
 
   # One scenario, another policy than it names, with charts
   godwit sim --scenario scenarios/koala/wm.yaml --approach pra --malleable egs --plots out
 
   # Which policy suits last month's jobs, if they were malleable and came 20 % faster?
-  godwit sim --platform grid.yaml --trace last-month.swf.gz --load 1.2 --compare fpsma,egs,equi,fold,marginal
+  godwit sim --platform grid.yaml --trace last-month.swf.gz --load 1.2 \
+    --compare fpsma,egs,equi,fold,marginal
 
   # Both approaches beside each other
   godwit sim --scenario scenarios/koala/w2m.yaml --compare pra/egs,pwa/egs

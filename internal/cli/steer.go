@@ -28,6 +28,7 @@ func (a *app) migrateCommand() *cobra.Command {
 	where := newGroup("Where to")
 	where.flags.StringVar(&to, "to", "", "the `CLUSTER` to move it to")
 	groupFlags(cmd, where, outputGroup(&output))
+	completeFlag(cmd, "to", a.completeClusters)
 	return cmd
 }
 

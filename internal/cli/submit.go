@@ -56,7 +56,7 @@ func (a *app) submitCommand() *cobra.Command {
 		},
 	}
 	groupFlags(cmd, append(f.groups(), outputGroup(&output))...)
-	f.complete(cmd)
+	a.completeJobFlags(cmd)
 	return cmd
 }
 
@@ -112,7 +112,7 @@ func (a *app) quoteCommand() *cobra.Command {
 		},
 	}
 	groupFlags(cmd, append(f.groups(), outputGroup(&output))...)
-	f.complete(cmd)
+	a.completeJobFlags(cmd)
 	return cmd
 }
 

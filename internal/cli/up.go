@@ -113,7 +113,7 @@ func (a *app) serve(ctx context.Context, f *upFlags, o daemon.Options) error {
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return err
 	}
-	o.Version, o.Log = a.version, slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	o.Version, o.Log = a.version, slog.New(logHandler(a.stderr, level))
 	o.Ready = func(socket string, cfg *config.Config) { a.ready(f, socket, cfg) }
 	err := daemon.Run(ctx, o)
 	switch {
@@ -183,11 +183,25 @@ func (a *app) stopBroker(ctx context.Context, f *upFlags) error {
 	c := api.Dial(socket)
 	defer c.Close()
 	err := a.shutDown(ctx, c)
-	if nobodyThere(err) {
-		a.say("no broker runs")
-		err = nil
+	if !nobodyThere(err) {
+		return err
 	}
-	return err
+	if used := cmp.Or(os.Getenv(api.SocketSetting), api.SharedSocket); !f.shared && a.pings(ctx, used) {
+		return fmt.Errorf("no broker of your own runs; the one of all users does, at %s (as root, godwit up --shared --stop ends it)", used)
+	}
+	a.say("no broker runs")
+	return nil
+}
+
+// pings reports whether a broker that can be trusted answers at a socket.
+func (a *app) pings(ctx context.Context, socket string) bool {
+	if api.Trusted(socket) != nil {
+		return false
+	}
+	c := api.Dial(socket)
+	defer c.Close()
+	_, err := c.Ping(ctx)
+	return err == nil
 }
 
 // agentCommand is the wrapper beside a job; drivers start it. Main does not even

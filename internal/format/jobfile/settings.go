@@ -92,11 +92,16 @@ func Flags() []Flag {
 		flag("reliability", "F", "least part of the jobs that a cluster brought to their end", func(d *draft) *float64 { return &d.Reliability }, parseReliability),
 		chosen(flag("adapt", "HOW", "auto: moved when the deadline is in danger; off: only watched", func(d *draft) *Adapt { return &d.Adapt }, parseAdapt), []string{"auto", "off"}),
 		flag("retries", "N", "how often it is started again after a failure that was not its own", func(d *draft) *int { return &d.Retries }, parseWhole(0, maxRetries)),
-		chosen(flag("place", "POLICY", "how clusters are ranked: "+strings.Join(placements, ", "), func(d *draft) *core.PlacePolicy { return &d.Place }, parsePlace), placements),
+		chosen(flag("place", "POLICY", placeHelp, func(d *draft) *core.PlacePolicy { return &d.Place }, parsePlace), placements),
 		{Name: "after", Kind: "JOB", Help: "start after these jobs ended well: 12,prep; or afterany:12 and the like", Many: true, apply: applyAfter},
 		flag("array", "RANGE", "several jobs with one index each, in GODWIT_INDEX: 1-100%20", func(d *draft) *ArrayRange { return &d.Array }, parseArray),
 	}
 }
+
+// placeHelp explains the placement policies.
+const placeHelp = "placement policy: wf (worst fit: the cluster with the most idle cores), cf (close to files: where its " +
+	"inputs are), cm (cluster minimization: as few clusters as possible), fcm (flexible cluster minimization: the same, " +
+	"split to start sooner), deadline (best chance of meeting the deadline)"
 
 func chosen(f Flag, from []string) Flag {
 	f.Choices = from

@@ -3,6 +3,7 @@ package capture_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -211,4 +212,19 @@ func TestARankThatIsMissingIsNamed(t *testing.T) {
 func sampleRecord(rank string) string {
 	return "godwit-capture 1\nrank " + rank + " 3\nhost h\nprogram p\nstate finalized\nseconds 1 0.5 0.5 0.5\nspin 1000\nodd 0\ngroup 0 3 0 1 2\n" +
 		"sequence 1 0 10 0\nloop 5 2\ncall allreduce 0 -2 0 -2 0 -1 8 5 0.1 0.1 0.1 0\ncall barrier 0 -2 0 -2 0 -1 0 5 0 0 0 0\nend\n"
+}
+
+// A program that was built without mpicc carries no library.
+func TestACommandWithoutRanksNeedsNoLibrary(t *testing.T) {
+	c := &capture.Command{Argv: []string{"sh", "-c", `test -z "$LD_PRELOAD"`}, Dir: t.TempDir(), Env: os.Environ()}
+	if c.StartsRanks() {
+		t.Error("sh starts no ranks")
+	}
+	code, _, err := c.Run(t.Context(), nil, io.Discard, io.Discard)
+	if code != 0 || !errors.Is(err, capture.ErrNoRecord) {
+		t.Errorf("exit code %d, %v", code, err)
+	}
+	if c.Argv = []string{"/usr/bin/mpirun", "-n", "2", "true"}; !c.StartsRanks() {
+		t.Error("mpirun starts ranks")
+	}
 }

@@ -24,7 +24,7 @@ const folderVariable = "GODWIT_CAPTURE_DIR"
 type Command struct {
 	Argv    []string
 	Dir     string   // where records are written and removed again; all hosts of the program must see it
-	Library string   // the path of the library that records; all hosts must see it
+	Library string   // the path of the library that records, which all hosts must see; "": none, MPI programs leave no record
 	Also    []string // further libraries to load
 	Env     []string
 	Now     clock.Clock // for programs without MPI, whose sockets are looked at; nil: they are not
@@ -76,7 +76,7 @@ func (c *Command) Run(ctx context.Context, in io.Reader, out, errs io.Writer) (c
 // returns ends that, and returns what makes a pattern of what was seen.
 func (c *Command) watch(pid int) func() func() (*Pattern, error) {
 	nothing := func() (*Pattern, error) { return nil, ErrNoRecord }
-	if c.Now == nil || c.startsRanks() {
+	if c.Now == nil || c.StartsRanks() {
 		return func() func() (*Pattern, error) { return nothing }
 	}
 	began := c.Now()
@@ -96,14 +96,18 @@ func (c *Command) watch(pid int) func() func() (*Pattern, error) {
 	}
 }
 
-// startsRanks reports whether the command is one that starts the ranks of MPI programs.
-func (c *Command) startsRanks() bool {
+// StartsRanks reports whether the command is one that starts the ranks of MPI programs.
+func (c *Command) StartsRanks() bool {
 	return slices.Contains([]string{"mpirun", "mpiexec", "orterun"}, filepath.Base(c.Argv[0]))
 }
 
 // preload is the libraries that are loaded before all others: ours first.
 func (c *Command) preload() string {
-	list := append([]string{c.Library}, c.Also...)
+	var list []string
+	if c.Library != "" {
+		list = append(list, c.Library)
+	}
+	list = append(list, c.Also...)
 	for _, v := range c.Env {
 		if own, ok := strings.CutPrefix(v, "LD_PRELOAD="); ok && own != "" {
 			list = append(list, own)
@@ -120,7 +124,7 @@ func (c *Command) environment(dir string) []string {
 // forwarded is the command; an mpirun of Open MPI is told to give our variables to
 // ranks on other hosts as well.
 func (c *Command) forwarded() []string {
-	if !c.startsRanks() {
+	if !c.StartsRanks() {
 		return c.Argv
 	}
 	if out, err := exec.Command(c.Argv[0], "--version").Output(); err != nil || !strings.Contains(string(out), "Open MPI") && !strings.Contains(string(out), "OpenRTE") {

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/clock"
+)
+
+// serveOther answers as the broker of somebody else, with three clusters, and makes
+// commands use it.
+func serveOther(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "godwit-test-") // the paths of sockets must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) }
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v1/ping", answer(`{"version": "v0", "pid": 42, "jobs": 3}`))
+	mux.HandleFunc("/v1/clusters", answer(`[{"name": "north"}, {"name": "south"}, {"name": "east1"}]`))
+	server := &http.Server{Handler: mux}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	t.Setenv("GODWIT_SOCKET", filepath.Join(dir, "s"))
+	t.Setenv("GODWIT_STATE", filepath.Join(dir, "state"))
+	t.Setenv("GODWIT_CONFIG", "")
+	t.Setenv("XDG_CONFIG_HOME", dir)
+}
+
+func TestUpStopSaysThatAnotherBrokerIsInUse(t *testing.T) {
+	serveOther(t)
+	var out, errs bytes.Buffer
+	code := Main("v0", []string{"up", "--stop"}, strings.NewReader(""), &out, &errs)
+	if code != exitFailed || !strings.Contains(errs.String(), "no broker of your own runs; the one of all users does") {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+	t.Setenv("GODWIT_SOCKET", "/nowhere/at/all")
+	errs.Reset()
+	if code := Main("v0", []string{"up", "--stop"}, strings.NewReader(""), &out, &errs); code != exitDone || errs.String() != "godwit: no broker runs\n" {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+}
+
+func TestDoctorTellsOfTheBrokerThatCommandsUse(t *testing.T) {
+	serveOther(t)
+	a := &app{version: "v0", stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, now: clock.Real()}
+	state := os.Getenv("GODWIT_STATE")
+	for want, f := range map[string]finding{
+		"3 clusters of the broker that runs: north, south, east1": a.checkSettings(t.Context(), state),
+		"none of your own; jobs go to the one at ":                a.checkBroker(t.Context(), state),
+		"process 42 on ": a.checkShared(t.Context()),
+	} {
+		if !f.OK || !strings.Contains(f.Detail, want) {
+			t.Errorf("%+v, want %q", f, want)
+		}
+	}
+}
