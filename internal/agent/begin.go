@@ -262,11 +262,19 @@ func (p *preparation) build(pipes *pipes, method string) *checkpoint.Program {
 	}
 	return &checkpoint.Program{
 		Argv: a.Spec.Argv, Restart: a.Spec.Checkpoint.Restart, Env: environment(a, p.folder.work(), ours, more),
-		Dir: p.folder.work(), Scratch: p.folder.scratch(), Stdout: pipes.w[0], Stderr: stderr,
+		Stdin: stdinOf(a), Dir: p.folder.work(), Scratch: p.folder.scratch(), Stdout: pipes.w[0], Stderr: stderr,
 		Mark: a.Mark, CPUs: a.CPUs, Cgroup: a.Cgroup,
 		Limits: checkpoint.Limits{Processes: a.Spec.Processes},
 		Signal: a.Spec.Checkpoint.Signal, Files: a.Spec.Checkpoint.Files, CPUFeatures: a.CPUFeatures,
 	}
+}
+
+// stdinOf is the file that the program reads as its standard input; "": none.
+func stdinOf(a *wire.Attempt) string {
+	if a.Spec.Stdin {
+		return jobfile.StdinFile
+	}
+	return ""
 }
 
 // fetch makes dir hold a tree of the depot, trying as long as the broker cannot

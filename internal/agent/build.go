@@ -116,7 +116,7 @@ func (p *preparation) runBuild(ctx context.Context, s *started, dir string, h bu
 		return nil, lost("build: %v", err)
 	}
 	program := *s.program
-	program.Argv, program.Restart = []string{"/bin/sh", "-c", p.attempt.Spec.Build.Command}, nil
+	program.Argv, program.Restart, program.Stdin = []string{"/bin/sh", "-c", p.attempt.Spec.Build.Command}, nil, ""
 	program.Env = slices.Concat(program.Env, []string{"GODWIT_ARCH=" + h.Arch, "GODWIT_MARCH=" + h.March, "PWD=" + dir})
 	program.Dir, program.Stdout, program.Stderr = dir, out.w, out.w
 	r, err := p.toItsEnd(ctx, &program, "build")

@@ -23,7 +23,7 @@ func (p *preparation) setUp(ctx context.Context, s *started) error {
 	// The trap is set before the line, which may end in the middle.
 	program.Argv = []string{"/bin/sh", "-c", `trap 'cat /proc/self/environ >"$GODWIT_SETUP" 2>/dev/null' EXIT; ` + line}
 	program.Env = setEnvironment(program.Env, []string{"GODWIT_SETUP=" + file})
-	program.Restart = nil
+	program.Restart, program.Stdin = nil, ""
 	r, err := p.toItsEnd(ctx, &program, "setup")
 	if err == nil && r.Code != 0 {
 		err = failed(r.Code, "setup failed: "+howItEnded(r))

@@ -41,6 +41,10 @@ Ctrl-C cancels the job: its program gets SIGTERM, and SIGKILL after a grace time
 (--grace, 30 s), and what it wrote is copied back; a second Ctrl-C quits without
 waiting. With --detach the number of the job is printed and it runs on by itself.
 
+Standard input is sent along if it is a file or a pipe, as in: godwit run -- sort <
+names.txt; up to its end, at most 1 GiB. In a loop that reads a file give -n, as
+with ssh, or the job takes the rest of the file.
+
 Exit codes: the job's own; 1 it could not be run; 2 wrong usage or bad input;
 127 no such program, 126 not executable; 130 cancelled with Ctrl-C.`
 
@@ -60,9 +64,10 @@ const runExample = `  # A command as you would type it, after the two dashes
   godwit run examples/jobs/pi.yaml`
 
 type runFlags struct {
-	job    jobFlags
-	detach bool
-	output string
+	job     jobFlags
+	detach  bool
+	noStdin bool
+	output  string
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -90,6 +95,7 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	out := newGroup("Output")
 	out.flags.BoolVarP(&f.detach, "detach", "d", false, "print the job's number and return at once")
+	out.flags.BoolVarP(&f.noStdin, "no-stdin", "n", false, "do not send standard input along")
 	outputFlag(out.flags, &f.output)
 	out.flags.BoolP("help", "h", false, "show this help")
 	groupFlags(cmd, append(f.job.groups(), out)...)
@@ -99,13 +105,13 @@ func (a *app) runCommand() *cobra.Command {
 }
 
 // submitJob sends the work folder and hands the job in.
-func (a *app) submitJob(ctx context.Context, c *api.Client, job *jobfile.Job) ([]core.JobID, error) {
+func (a *app) submitJob(ctx context.Context, c *api.Client, job *jobfile.Job, stdin string) ([]core.JobID, error) {
 	work, err := a.sendWork(ctx, c, job)
 	if err != nil {
 		return nil, err
 	}
 	job.Due(a.now())
-	done, err := c.Submit(ctx, &api.Submit{Job: *job, Work: work})
+	done, err := c.Submit(ctx, &api.Submit{Job: *job, Work: work, Stdin: stdin})
 	if err == nil && len(done.IDs) == 0 {
 		err = errors.New("the broker took the job and gave it no number")
 	}
@@ -120,7 +126,15 @@ func (a *app) run(ctx context.Context, f *runFlags, job *jobfile.Job) error {
 	if err != nil {
 		return err
 	}
-	ids, err := a.submitJob(ctx, c, job)
+	stdin := ""
+	if !f.noStdin {
+		stdin, err = a.sendStdin(ctx, c)
+		job.Stdin = stdin != ""
+	}
+	var ids []core.JobID
+	if err == nil {
+		ids, err = a.submitJob(ctx, c, job, stdin)
+	}
 	if err != nil || f.detach {
 		c.Close()
 		if err == nil {

@@ -47,7 +47,7 @@ func (a *app) submitCommand() *cobra.Command {
 				return err
 			}
 			return a.askBroker(cmd.Context(), func(c *api.Client) error {
-				ids, err := a.submitJob(cmd.Context(), c, job)
+				ids, err := a.submitJob(cmd.Context(), c, job, "")
 				if err != nil {
 					return err
 				}

@@ -81,6 +81,9 @@ type Job struct {
 	Append bool   `json:"append,omitempty"` // to what these files hold already
 	Merge  bool   `json:"merge,omitempty"`  // what it writes to stderr goes to stdout
 
+	// Stdin says that its standard input is StdinFile in its work folder.
+	Stdin bool `json:"stdin,omitempty"`
+
 	Manager Manager `json:"manager,omitzero"`
 
 	// Key is made up by who submits: a job that its owner submitted with the same
@@ -93,6 +96,10 @@ type Job struct {
 	By      time.Time `json:"-"`
 	BeginAt time.Time `json:"-"`
 }
+
+// StdinFile is what a job's standard input is called in its work folder, in which it
+// goes wherever the job goes.
+const StdinFile = ".godwit-stdin"
 
 // NoOutputs in Outputs says that nothing is to be brought back.
 const NoOutputs = ".godwit-nothing"

@@ -32,6 +32,7 @@ type Program struct {
 	Env     []string // complete; methods add only what they need
 	Dir     string   // the work folder: absolute, writable, this attempt's alone
 	Scratch string   // folder of this attempt for the method's own files; outside Dir
+	Stdin   string   // file below Dir that it reads as its standard input; "": it has none
 	Stdout  *os.File // write ends of pipes (or append-mode files); the method does not close them
 	Stderr  *os.File
 	Mark    string // value of the variable GODWIT_ATTEMPT, by which every process of the attempt is found again

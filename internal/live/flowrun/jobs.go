@@ -250,7 +250,7 @@ func (r *runner) submit(ctx context.Context, o conduct.Order) error {
 		job.Outputs = append(job.Outputs, out.Name)
 	}
 	if len(job.Outputs) == 0 {
-		job.Outputs = []string{".godwit-nothing"} // none named would be all that changed
+		job.Outputs = []string{jobfile.NoOutputs} // none named would be all that changed
 	}
 	job.On = []string{r.state.Hosts[o.Host].Name}
 	job.Estimate = task.Estimate
@@ -268,7 +268,7 @@ func (r *runner) submit(ctx context.Context, o conduct.Order) error {
 		if err != nil {
 			return err
 		}
-		done, err := c.Submit(ctx, &api.Submit{Job: job, Work: work})
+		done, err := c.Submit(ctx, &api.Submit{Job: job, Work: work, Made: r.made(o.Task)})
 		if err == nil && len(done.IDs) == 1 {
 			id = done.IDs[0]
 		}
@@ -284,6 +284,25 @@ func (r *runner) submit(ctx context.Context, o conduct.Order) error {
 	x.Job, x.Cluster = id, job.On[0]
 	r.follow(ctx, o.Task, x.Try, id)
 	return nil
+}
+
+// made is where the inputs of a task come from that others made: from their jobs, not
+// from the folder, where something else may lie by now.
+func (r *runner) made(task int) []api.Made {
+	var list []api.Made
+	r.state.DAG.Parents(task, func(e flow.Edge) {
+		parent := e.From
+		x, files := &r.state.Tasks[parent], []string(nil)
+		for _, out := range r.Flow.Tasks[parent].Outputs {
+			if slices.ContainsFunc(r.Flow.Tasks[task].Inputs, func(in string) bool { return in == out.Name || strings.HasPrefix(in, out.Name+"/") }) {
+				files = append(files, out.Name)
+			}
+		}
+		if x.Done && x.Job != 0 && len(files) > 0 {
+			list = append(list, api.Made{Job: x.Job, Files: files})
+		}
+	})
+	return list
 }
 
 // follow tells what becomes of a job, beside the loop.

@@ -267,12 +267,12 @@ func (r *runner) ended(ctx context.Context, task int, j *api.Job) {
 	switch {
 	case r.leaving:
 		t.lost = true
-		if j.State == core.Done && r.missing(task) == "" {
+		if j.State == core.Done && r.notMade(task, j) == "" {
 			t.Done = true
 		}
 		return
 	case j.State == core.Done:
-		if file := r.missing(task); file != "" {
+		if file := r.notMade(task, j); file != "" {
 			t.Why = "it ended with code 0 and did not make " + file
 			if t.recalled { // it may have: then somebody removed it since
 				r.news("task %s is run again: %s is gone", t.ID, file)
@@ -301,6 +301,20 @@ func (r *runner) ended(ctx context.Context, task int, j *api.Job) {
 	if !t.Failed {
 		r.news("task %s failed and is tried again: %s", t.ID, t.Why)
 	}
+}
+
+// notMade is an output of a task that its job did not make, or that is gone since; ""
+// if there is none. Something of that name may lie in the folder all the same, from
+// an earlier run.
+func (r *runner) notMade(task int, j *api.Job) string {
+	if len(j.MissingOutputs) > 0 {
+		return j.MissingOutputs[0]
+	}
+	if j.Unreturned != "" {
+		r.news("task %s: results not copied back: %s", r.state.Tasks[task].ID, j.Unreturned)
+		return ""
+	}
+	return r.missing(task)
 }
 
 // missing is an output of a task that is not there; "" if all are.

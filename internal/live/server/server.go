@@ -168,7 +168,17 @@ func (s *server) submit(r *http.Request) (api.Submitted, error) {
 	if err != nil {
 		return api.Submitted{}, err
 	}
-	ids, err := s.Broker.Submit(r.Context(), &sub.Job, sub.Work)
+	work := sub.Work
+	if sub.Stdin != "" || len(sub.Made) > 0 {
+		made := make([]broker.Made, len(sub.Made))
+		for i, m := range sub.Made {
+			made[i] = broker.Made(m)
+		}
+		if work, err = s.Broker.Assemble(r.Context(), work, sub.Stdin, made); err != nil {
+			return api.Submitted{}, err
+		}
+	}
+	ids, err := s.Broker.Submit(r.Context(), &sub.Job, work)
 	return api.Submitted{IDs: ids}, err
 }
 

@@ -80,6 +80,18 @@ type Limit struct {
 type Submit struct {
 	Job  jobfile.Job `json:"job"`
 	Work string      `json:"work,omitempty"` // tree in the depot; "": the job has no work folder
+	// Stdin is a tree in the depot with one file, jobfile.StdinFile, which the
+	// program reads as its standard input; "": it has none.
+	Stdin string `json:"stdin,omitempty"`
+	// Made are files that other jobs made: they lie in the work folder as those left
+	// them, in place of what Work has there.
+	Made []Made `json:"made,omitempty"`
+}
+
+// Made is files of another job, by their names in its work folder.
+type Made struct {
+	Job   core.JobID `json:"job"`
+	Files []string   `json:"files"`
 }
 
 // Submitted is what became of it: one number, or one for each index of an array.

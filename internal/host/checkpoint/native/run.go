@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -65,6 +67,14 @@ func (r *run) begin(argv []string) error {
 	}
 	spec := r.spec
 	spec.Argv = argv
+	if r.program.Stdin != "" {
+		in, err := os.Open(filepath.Join(r.program.Dir, r.program.Stdin))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = in.Close() }() // the program has its own
+		spec.Stdin = in
+	}
 	p, err := r.tree.Start(spec)
 	if err != nil {
 		return err

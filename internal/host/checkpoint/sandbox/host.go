@@ -25,13 +25,15 @@ func describe(p *checkpoint.Program) (record, error) {
 		Format:      recordFormat,
 		UID:         os.Geteuid(),
 		GID:         os.Getegid(),
-		Argv:        make([]string, len(p.Argv)),
 		Env:         environment(p.Env, p.Dir),
 		CPUFeatures: p.CPUFeatures,
 		Limits:      limits(p.Limits),
 	}
-	for i, arg := range p.Argv {
-		r.Argv[i] = inside(arg, p.Dir)
+	if p.Stdin != "" { // opened inside, so that its position is saved with the program
+		r.Argv = []string{"/bin/sh", "-c", `exec "$@" <"$0"`, p.Stdin}
+	}
+	for _, arg := range p.Argv {
+		r.Argv = append(r.Argv, inside(arg, p.Dir))
 	}
 	if name, err := os.Hostname(); err == nil {
 		r.Hostname = name
