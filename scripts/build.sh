@@ -22,8 +22,19 @@ for target; do
 	pids="$pids $!"
 done
 
+# How many packages there are; known when the modules have been downloaded.
+(
+	$GO list -deps ./cmd/godwit | wc -l >"$dir/godwit.all"
+	$GO -C sandbox list -deps . | wc -l >"$dir/godwit-sandbox.all"
+) 2>/dev/null &
+pids="$pids $!"
+
 # compiled NAME: what the go command says of each package is its path.
-compiled() { grep -c -E '^[a-z][^ ]*(/[^ ]*)*$' "$dir/$1.log" || :; }
+compiled() {
+	all=""
+	[ ! -s "$dir/$1.all" ] || all=$(tr -d ' ' <"$dir/$1.all")
+	echo "$(grep -c -E '^[a-z][^ ]*(/[^ ]*)*$' "$dir/$1.log" || :)${all:+ of $all} packages"
+}
 
 # progress: one line about all.
 progress() {
@@ -35,7 +46,7 @@ progress() {
 		elif tail -n 1 "$dir/$name.log" | grep -q '^go: downloading'; then
 			text="$text, $name: $(tail -n 1 "$dir/$name.log" | sed 's/^go: //')"
 		else
-			text="$text, $name: $(compiled "$name") packages compiled"
+			text="$text, $name: $(compiled "$name")"
 		fi
 	done
 	echo "${text#, }"

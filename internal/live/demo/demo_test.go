@@ -190,7 +190,7 @@ func TestTheStorySaysWhatWasDecidedInPlainWords(t *testing.T) {
 		{"", api.Decision{Kind: "predict", Inputs: map[string]any{"chance": 0.2}}},
 		{"predicted end on east 42.0 s, on west 12.5 s: migrate",
 			api.Decision{SinceS: 2, Kind: "decide", Choice: "move to west", Inputs: map[string]any{"left_p50_s": 40.0, "west_left_p50_s": 10.5}}},
-		{"", api.Decision{Kind: "decide", Choice: "stay in east"}},
+		{"stay in east: nowhere else is better", api.Decision{Kind: "decide", Choice: "stay in east", Why: "nowhere else is better"}},
 		{"checkpoint written: 7.2 MB, the program was stopped for 0.13 s",
 			api.Decision{Kind: "checkpoint", Inputs: map[string]any{"bytes": 7.2e6, "frozen_s": 0.13}}},
 		{"", api.Decision{Kind: "place", Choice: "cluster east"}},

@@ -184,7 +184,7 @@ func (c *course) sentence(n *api.Decision) string {
 // decision tells why the job is migrated.
 func (c *course) decision(n *api.Decision) string {
 	if !strings.HasPrefix(n.Choice, "move") && !strings.HasPrefix(n.Choice, "migrate") {
-		return ""
+		return n.Choice + ": " + n.Why
 	}
 	to := other(c.job.Cluster)
 	stay, move, ok := inputPair(n.Inputs, "left_p50_s", to+"_left_p50_s")
