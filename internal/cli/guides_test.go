@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,11 @@ func commandLines(text, prompt string) (list [][]string) {
 	for line := range strings.Lines(text) {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(line), prompt+"godwit ")
 		if ok {
-			list = append(list, strings.Fields(rest))
+			args := strings.Fields(rest)
+			if i := slices.Index(args, ">"); i >= 0 { // the rest is for the shell
+				args = args[:i]
+			}
+			list = append(list, args)
 		}
 	}
 	return list
