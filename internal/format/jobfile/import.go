@@ -63,6 +63,10 @@ func (m *imported) keep(name, value string) error {
 		m.warn("left out: " + why)
 		return nil
 	}
+	if m.kind == Slurm && asksGPU(name, value) {
+		m.warn("the job runs on Slurm clusters only, which are told it")
+		return nil
+	}
 	m.warn("has a meaning in clusters of " + m.calls + " only, is kept for them and does nothing in others")
 	return nil
 }

@@ -122,6 +122,7 @@ type Manager struct {
 	Options map[string][]string `json:"options,omitempty"`
 	Threads int                 `json:"threads,omitempty"` // processors of each of its processes; 0: it does not say
 	PerNode int                 `json:"perNode,omitempty"` // processes on each of them; 0: it does not say
+	Srun    string              `json:"srun,omitempty"`    // where the script calls srun: job.sh:7; "": nowhere
 }
 
 // The kinds of managers whose scripts are understood, named as their drivers.

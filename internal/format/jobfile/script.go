@@ -49,6 +49,7 @@ func (d *draft) parseScript(name string, data []byte) error {
 	if err := d.managed(name, lines); err != nil {
 		return err
 	}
+	d.managerCalls(name, data)
 	for _, line := range lines {
 		ours, isOurs := strings.CutPrefix(line.text, "#GODWIT")
 		if !isOurs || ours != "" && ours[0] != ' ' && ours[0] != '\t' {

@@ -3,7 +3,6 @@ package jobfile
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/format/yamlfile"
 )
@@ -38,7 +37,7 @@ func later(known map[string]string) []field {
 var (
 	cloudKeys      = []string{"config", "event_callback", "experimental", "pool", "api_server"}
 	cloudResources = []string{
-		"infra", "cloud", "region", "zone", "instance_type", "accelerators", "accelerator_args", "use_spot", "spot_recovery",
+		"infra", "cloud", "region", "zone", "instance_type", "accelerator_args", "use_spot", "spot_recovery",
 		"job_recovery", "disk_size", "disk_tier", "network_tier", "local_disk", "max_hourly_cost", "image_id", "ports", "labels",
 		"autostop", "priority", "any_of", "ordered",
 	}
@@ -52,11 +51,7 @@ func (d *draft) cloud(names []string) []field {
 			if v.Kind() == yamlfile.Blank {
 				return
 			}
-			text := "left out: it has a meaning in clouds only"
-			if strings.HasPrefix(name, "accelerator") {
-				text = "left out: clusters are not chosen by accelerators"
-			}
-			d.warnings = append(d.warnings, Warning{v.File(), v.Line(), name, text})
+			d.warnings = append(d.warnings, Warning{v.File(), v.Line(), name, "left out: it has a meaning in clouds only"})
 		}})
 	}
 	return fields

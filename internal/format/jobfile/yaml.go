@@ -113,6 +113,7 @@ func (d *draft) resources() []field {
 		set("time", &d.Time, parseDuration),
 		set("grace", &d.Grace, parseGrace),
 		set("processes", &d.Processes, parseWhole(1, maxProcesses)),
+		{"accelerators", d.readAccelerators},
 	}
 }
 

@@ -69,3 +69,36 @@ func TestAWarningOfAnAgentStaysWithTheJob(t *testing.T) {
 		t.Errorf("after a restart %q", v.Warnings)
 	}
 }
+
+func TestJobsThatNeedSlurmRunThereOrAreRefused(t *testing.T) {
+	gpu := jobfile.Job{Manager: jobfile.Manager{Kind: jobfile.Slurm, Options: map[string][]string{"gres": {"gpu:1"}}}}
+	srun := jobfile.Job{Manager: jobfile.Manager{Kind: jobfile.Slurm, Srun: "job.sh:7"}}
+	on := func(j jobfile.Job, name string) *jobfile.Job { j.On = []string{name}; return complete(j) }
+	g := newGrid(t)
+	for want, job := range map[string]jobfile.Job{"no cluster where the job may run is known to have GPUs": gpu, "job.sh:7": srun} {
+		if _, err := g.broker().Submit(t.Context(), complete(job), ""); !badinput.Is(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("without Slurm: %v", err)
+		}
+	}
+	if _, err := g.broker().Submit(t.Context(), on(gpu, "b"), ""); !badinput.Is(err) {
+		t.Errorf("on a cluster without GPUs: %v", err)
+	}
+	if _, err := g.broker().Submit(t.Context(), on(srun, "b"), ""); err != nil {
+		t.Errorf("srun where its user wants it: %v", err)
+	}
+	if a := g.next(); a.Cluster != "b" {
+		t.Errorf("it runs in %s", a.Cluster)
+	}
+	g = newGrid(t)
+	g.a.kind = "slurm over ssh"
+	g.restart()
+	for _, job := range []jobfile.Job{gpu, srun} {
+		g.submit(job)
+		if a := g.next(); a.Cluster != "a" {
+			t.Errorf("it runs in %s", a.Cluster)
+		}
+	}
+	if _, err := g.broker().Submit(t.Context(), on(gpu, "b"), ""); !badinput.Is(err) {
+		t.Errorf("on a cluster without GPUs beside one of Slurm: %v", err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 )
 
@@ -16,7 +17,7 @@ func (t *turn) script(j *job, c *cluster) {
 	if len(m.Options) == 0 {
 		return
 	}
-	kind, _, _ := strings.Cut(c.Kind, " ") // "slurm over ssh"
+	kind := managerOf(c.Kind)
 	names := strings.Join(slices.Sorted(maps.Keys(m.Options)), ", ")
 	switch known := kind == jobfile.Slurm || kind == jobfile.GridEngine; {
 	case !known:
@@ -37,4 +38,31 @@ func (t *turn) script(j *job, c *cluster) {
 	if len(left) > 0 {
 		t.explain(j, "script", "left out in "+c.Name, strings.Join(left, ", "), nil)
 	}
+}
+
+// managerOf is the manager of a kind of clusters: that of "slurm over ssh" is slurm.
+func managerOf(kind string) string {
+	manager, _, _ := strings.Cut(kind, " ")
+	return manager
+}
+
+// slurmOnly says whether a job can run on clusters of Slurm alone: it asks for GPUs, of
+// which other clusters have none that we know of, or its script calls srun and its user
+// did not name clusters. It is an error if there is none where it may run.
+func (b *Broker) slurmOnly(spec *jobfile.Job) (bool, error) {
+	gpus, srun := spec.GPUs(), spec.Manager.Srun != "" && len(spec.On) == 0
+	if gpus == "" && !srun {
+		return false, nil
+	}
+	for _, c := range b.offered() {
+		if managerOf(c.Kind) == jobfile.Slurm && (len(spec.On) == 0 || slices.Contains(spec.On, c.Name)) {
+			return true, nil
+		}
+	}
+	if gpus != "" {
+		return false, &badinput.Error{Field: "gpus", Value: gpus,
+			Want: "no cluster where the job may run is known to have GPUs; jobs with GPUs run on Slurm clusters"}
+	}
+	return false, &badinput.Error{Field: "srun", Value: spec.Manager.Srun,
+		Want: "srun works in jobs of Slurm only, and no cluster is one; use mpirun or call the program itself, or name a cluster with --on"}
 }

@@ -249,7 +249,11 @@ func (t *turn) coreJob(owner User, spec *jobfile.Job, allowed []core.ClusterID, 
 // allowed lists the clusters where the job may run: those its user names, and
 // that are as reliable as its user wants; nil if all are.
 func (b *Broker) allowed(ctx context.Context, spec *jobfile.Job) ([]core.ClusterID, error) {
-	if len(spec.On) == 0 && spec.Reliability == 0 {
+	slurmOnly, err := b.slurmOnly(spec)
+	if err != nil {
+		return nil, err
+	}
+	if len(spec.On) == 0 && spec.Reliability == 0 && !slurmOnly {
 		return nil, nil
 	}
 	var list []core.ClusterID
@@ -260,7 +264,7 @@ func (b *Broker) allowed(ctx context.Context, spec *jobfile.Job) ([]core.Cluster
 	}
 	var best float64
 	for _, c := range b.offered() {
-		if len(spec.On) > 0 && !slices.Contains(spec.On, c.Name) {
+		if len(spec.On) > 0 && !slices.Contains(spec.On, c.Name) || slurmOnly && managerOf(c.Kind) != jobfile.Slurm {
 			continue
 		}
 		if spec.Reliability > 0 {
