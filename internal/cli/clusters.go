@@ -30,10 +30,11 @@ methods that work there.`,
 				if output == "json" {
 					return writeJSON(a.stdout, orEmpty(list))
 				}
+				a.warnStale(cmd.Context(), c)
 				t := newTable("cluster", "state", "hosts", "processors", "idle", "speed", "share", "running", "waiting", "reliable", "saves by").right(2, 3, 4, 5, 6, 7, 8, 9)
 				for i := range list {
 					x := &list[i]
-					t.add(x.Name, sentence(x.State, x.Why), fmt.Sprint(x.Hosts), fmt.Sprint(x.Procs), fmt.Sprint(x.Idle), digits(x.Speed), partText(&x.Share),
+					t.add(x.Name, sentence(x.State, x.Why), fmt.Sprint(x.Hosts), fmt.Sprint(x.Procs), fmt.Sprint(x.Idle), speedText(x.Speed), partText(&x.Share),
 						fmt.Sprint(x.Running), fmt.Sprint(x.Waiting), partText(x.Reliability), strings.Join(x.Methods, " "))
 				}
 				return t.print(a.stdout, a.width())
@@ -42,6 +43,14 @@ methods that work there.`,
 	}
 	groupFlags(cmd, outputGroup(&output))
 	return cmd
+}
+
+// speedText is the speed of a cluster; nothing if nobody knows it yet.
+func speedText(speed float64) string {
+	if speed == 0 {
+		return "–"
+	}
+	return digits(speed)
 }
 
 func (a *app) historyCommand() *cobra.Command {

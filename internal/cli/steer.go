@@ -13,9 +13,14 @@ func (a *app) migrateCommand() *cobra.Command {
 	var output, to string
 	cmd := &cobra.Command{
 		Use:   "migrate ID [--to CLUSTER]",
-		Short: "Move a running job",
+		Short: "Move a job to another cluster",
 		Long: `Saves a running job, moves it and lets it go on elsewhere: in the cluster that
---to names, else where it is expected to end soonest.`,
+--to names, else where it is expected to end soonest. It goes only where it may run
+(--on) and where there is room for it now; else it stays, and the reason is said. A
+job that cannot be saved begins again from the start, which is said too.
+
+A job that waits is taken out of the queue it waits in, also that of Slurm or Grid
+Engine, and waits for the other cluster.`,
 		Example: `  godwit migrate 7
   godwit migrate 7 --to right`,
 		Args:                  jobArgument,

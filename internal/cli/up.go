@@ -162,6 +162,9 @@ func (a *app) ready(f *upFlags, socket string, cfg *config.Config) {
 	var names []string
 	for _, c := range cfg.Clusters {
 		size := plural(int64(c.Slots), "processor")
+		if c.Slots == 0 {
+			size = "has not answered yet"
+		}
 		if n := len(c.SSHHosts); n > 0 {
 			size = plural(int64(n), "host")
 		}

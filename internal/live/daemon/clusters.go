@@ -4,19 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
-	"github.com/godwit-hpc/godwit/internal/driver/pool"
-	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/host/calibrate"
 	"github.com/godwit-hpc/godwit/internal/host/checkpoint/sandbox"
 	"github.com/godwit-hpc/godwit/internal/live/broker"
@@ -39,98 +36,70 @@ type grid struct {
 	gate   string             // where agents of batch systems on this machine find us; "": no gate yet
 
 	mu      sync.Mutex
-	closers []io.Closer // to be closed even if something fails
+	makers  map[string]*clusterMaker // by name
+	closers map[string][]io.Closer   // by cluster; to be closed even if something fails
 }
 
-// clusters makes all of them.
-func (g *grid) clusters(ctx context.Context) ([]broker.Cluster, error) {
+// prepare does what clusters of the settings need before they can be made.
+func (g *grid) prepare(ctx context.Context, cfg *config.Config) error {
 	var err error
 	if g.users != nil {
-		if err := ownAccounts(g.cfg); err != nil {
-			return nil, err
+		if err := ownAccounts(cfg); err != nil {
+			return err
 		}
 	}
-	if g.speeds, err = g.measure(ctx); err != nil {
-		return nil, err
+	if g.speeds, err = g.measure(ctx, cfg); err != nil {
+		return err
 	}
-	if slices.ContainsFunc(g.cfg.Clusters, func(c config.Cluster) bool { return c.Managed() && c.SSH == "" }) {
-		if err := g.openGate(ctx); err != nil {
-			return nil, err
-		}
+	if g.gate == "" && slices.ContainsFunc(cfg.Clusters, func(c config.Cluster) bool { return c.Managed() && c.SSH == "" }) {
+		return g.openGate(ctx)
 	}
-	list, errs := make([]broker.Cluster, len(g.cfg.Clusters)), make([]error, len(g.cfg.Clusters))
+	return nil
+}
+
+// makeAll describes clusters, all at once: none keeps the others from starting.
+func makeAll(ctx context.Context, makers []*clusterMaker) []broker.Cluster {
+	list := make([]broker.Cluster, len(makers))
 	var all sync.WaitGroup
-	for i := range g.cfg.Clusters {
-		all.Go(func() { // those that are far away take their time
-			c, err := g.cluster(ctx, &g.cfg.Clusters[i])
-			if err != nil {
-				errs[i] = complain(g.cfg.Clusters[i].Name, err)
-				return
-			}
-			g.placeSite(c, &g.cfg.Clusters[i])
-			if g.users != nil {
-				g.forUsers(c, &g.cfg.Clusters[i])
-			}
-			list[i] = *c
-		})
+	for i, m := range makers {
+		all.Go(func() { list[i] = m.atStart(ctx) })
 	}
 	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err // one at a time: the first in the file
-		}
-	}
-	return list, nil
+	return list
 }
 
-// keepOpen remembers what is to be closed.
-func (g *grid) keepOpen(c io.Closer) {
+// keepOpen remembers what of a cluster is to be closed.
+func (g *grid) keepOpen(cluster string, c io.Closer) {
 	g.mu.Lock()
-	g.closers = append(g.closers, c)
-	g.mu.Unlock()
+	defer g.mu.Unlock()
+	if g.closers == nil {
+		g.closers = map[string][]io.Closer{}
+	}
+	g.closers[cluster] = append(g.closers[cluster], c)
 }
 
-func (g *grid) close() error {
+// closeCluster closes what a cluster has open; its attempts run on.
+func (g *grid) closeCluster(name string) error {
+	g.mu.Lock()
+	closers := g.closers[name]
+	delete(g.closers, name)
+	g.mu.Unlock()
 	var errs []error
-	for _, c := range g.closers {
+	for _, c := range slices.Backward(closers) { // what is built on others first
 		errs = append(errs, c.Close())
 	}
 	return errors.Join(errs...)
 }
 
-func (g *grid) cluster(ctx context.Context, c *config.Cluster) (*broker.Cluster, error) {
-	if c.Here() {
-		return g.here(c)
+func (g *grid) close() error {
+	g.mu.Lock()
+	names := slices.Sorted(maps.Keys(g.closers))
+	g.mu.Unlock()
+	var errs []error
+	for _, name := range names {
+		errs = append(errs, g.closeCluster(name))
 	}
-	d, err := g.open(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	survey, err := g.survey(ctx, c, d)
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range survey.Notes {
-		g.Log.Warn(n, "cluster", c.Name)
-	}
-	if p, ok := d.(*pool.Driver); ok {
-		return pooled(c, p, survey)
-	}
-	elastic := c.Slots == 0
-	if elastic {
-		c.Slots = survey.Procs()
-	}
-	slots := c.Slots
-	if slots == 0 {
-		return nil, &badinput.Error{Field: "slots", Want: "how many processors the cluster offers; it says that it has none"}
-	}
-	b := &broker.Cluster{Name: c.Name, Kind: kindOf(c), Driver: d, Managed: c.Managed(), Elastic: elastic, Queue: queueOf(c, slots), CPUFeatures: survey.CPUFeatures, MPI: wire.MPI(c.MPI),
-		Methods: func(context.Context) []string { return survey.Methods },
-		Hosts:   []world.HostSpec{{Procs: slots, Speed: speedOf(c, survey), Memory: memoryOf(c, survey.Hosts)}}}
-	for _, h := range survey.Hosts {
-		b.HostNames = append(b.HostNames, h.Name)
-	}
-	return b, nil
+	return errors.Join(errs...)
 }
 
 func kindOf(c *config.Cluster) string {
@@ -196,7 +165,7 @@ func (g *grid) here(c *config.Cluster) (*broker.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.keepOpen(d)
+	g.keepOpen(c.Name, d)
 	for _, n := range d.Notes() {
 		g.Log.Warn(n, "cluster", c.Name)
 	}
@@ -226,7 +195,7 @@ func (g *grid) open(ctx context.Context, c *config.Cluster) (driver.Driver, erro
 	if err != nil {
 		return nil, err
 	}
-	g.keepOpen(d)
+	g.keepOpen(c.Name, d)
 	return d, nil
 }
 
@@ -238,66 +207,8 @@ func (g *grid) openGate(ctx context.Context) error {
 		return err
 	}
 	g.gate = file
-	g.keepOpen(door)
+	g.keepOpen("", door)
 	return nil
-}
-
-// toBeSurveyed is how long a cluster may take to say what it consists of before
-// we go by what it said last time.
-const toBeSurveyed = 20 * time.Second
-
-// survey asks a cluster what it consists of. One that cannot be reached is taken
-// to be as it was.
-func (g *grid) survey(ctx context.Context, c *config.Cluster, d driver.Driver) (*driver.Survey, error) {
-	file := filepath.Join(g.State, "clusters", c.Name+".survey.json")
-	s, ok := d.(driver.Surveyor)
-	if !ok {
-		return &driver.Survey{}, nil
-	}
-	text, err := os.ReadFile(file)
-	old := new(driver.Survey)
-	known := err == nil && json.Unmarshal(text, old) == nil
-	if known || c.Slots > 0 { // else there is nothing to go by
-		var cancel func()
-		ctx, cancel = context.WithTimeout(ctx, toBeSurveyed)
-		defer cancel()
-	}
-	survey, err := insist(ctx, s)
-	if err == nil && survey.Procs() > 0 { // else it has just been started and knows none of its hosts
-		return survey, keep(file, survey)
-	}
-	if known {
-		g.Log.Warn("does not say what it has; taken to be as it was", "cluster", c.Name, "error", err)
-		return old, nil
-	}
-	if err == nil {
-		return survey, nil
-	}
-	if c.Slots > 0 {
-		g.Log.Warn("out of reach", "cluster", c.Name, "error", err)
-		return &driver.Survey{}, nil
-	}
-	return nil, fmt.Errorf("it has never been reached, and the settings do not say how many slots it has: %w", err)
-}
-
-// insist asks until there is an answer or no time left. A cluster that is out of
-// reach is asked for a while; one that does not answer yet may just be getting
-// our binaries for the first time.
-func insist(ctx context.Context, s driver.Surveyor) (*driver.Survey, error) {
-	enough := time.After(toBeSurveyed)
-	for {
-		survey, err := s.Survey(ctx)
-		if err == nil || !errors.Is(err, driver.ErrAway) {
-			return survey, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-enough:
-			return nil, err
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
 }
 
 func keep(file string, s *driver.Survey) error {
@@ -313,10 +224,10 @@ func keep(file string, s *driver.Survey) error {
 
 // measure measures the models of CPUs whose speed the settings do not say. All of
 // one model are equally fast, whatever disturbed the measurement of one.
-func (g *grid) measure(ctx context.Context) (map[string]float64, error) {
+func (g *grid) measure(ctx context.Context, cfg *config.Config) (map[string]float64, error) {
 	list := map[string]float64{}
-	for i := range g.cfg.Clusters {
-		c := &g.cfg.Clusters[i]
+	for i := range cfg.Clusters {
+		c := &cfg.Clusters[i]
 		if c.Speed != 0 || !c.Here() {
 			continue
 		}

@@ -71,14 +71,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	cfg, err := config.Load(o.Config, os.Getenv, cpus)
+	cfg, sum, err := loadSettings(o.Config, cpus)
 	if err != nil {
 		return err
-	}
-	for i := range cfg.Clusters { // who wants more processors than CPUs means it
-		if c := &cfg.Clusters[i]; c.Here() && c.Slots <= len(c.CPUs) {
-			c.Slots = local.Processors(c.Slots)
-		}
 	}
 	st, err := openStore(ctx, &o)
 	if err != nil {
@@ -97,20 +92,24 @@ func Run(ctx context.Context, o Options) (err error) {
 	defer func() { err = errors.Join(err, p.close()) }()
 	g := &grid{Options: o, cfg: cfg, socket: p.socket, door: p.door, files: filesHere(o.State, chunks), users: p.users}
 	defer func() { err = errors.Join(err, g.close()) }()
-	clusters, err := g.clusters(ctx)
-	if err != nil {
+	r := &reloader{g: g, cpus: cpus}
+	r.current.Store(&settings{cfg, sum})
+	if err := g.prepare(ctx, cfg); err != nil {
 		return err
 	}
+	clusters := r.atStart(ctx)
 	options := broker.Options{State: o.State, Socket: p.socket, User: userName(), Store: st, Depot: chunks,
 		Clusters: clusters, Place: cfg.Policy.Place, Engine: engineConfig(cfg), Sample: cfg.Sample, Grace: cfg.Grace, Rule: cfg.Policy.Predict, Logs: joblog.Limits{Keep: cfg.Keep.Logs}, KeepJobs: cfg.Keep.Jobs, Weather: broker.Weather(cfg.Weather), Log: o.Log}
 	if p.users != nil {
 		options.Users = p.users
 	}
+	options.Stale = r.stale
 	b, err := broker.Open(ctx, options)
 	if err != nil {
 		return err
 	}
-	return serve(ctx, stop, o, cfg, b, p)
+	r.b = b
+	return serve(ctx, stop, o, r, b, p)
 }
 
 // openStore opens the store of the state folder, once a broker that was killed has
@@ -146,11 +145,13 @@ func openStore(ctx context.Context, o *Options) (*sqlite.Store, error) {
 }
 
 // serve runs the loop and answers until one of them ends.
-func serve(ctx context.Context, stop func(), o Options, cfg *config.Config, b *broker.Broker, p *place) error {
+func serve(ctx context.Context, stop func(), o Options, r *reloader, b *broker.Broker, p *place) error {
+	cfg := r.current.Load().cfg
 	watch := &activity{clock: clock.Real()}
 	watch.last.Store(watch.clock().UnixNano())
 	about := server.Options{Broker: b, Version: o.Version, PID: os.Getpid(), State: o.State, Embedded: o.Embedded,
-		Limit: api.Limit{Bytes: cfg.Limits.Work, Files: cfg.Limits.Files}, Shutdown: stop}
+		Limit: api.Limit{Bytes: cfg.Limits.Work, Files: cfg.Limits.Files}, Shutdown: stop,
+		Reload: r.reload, Stale: r.stale}
 	if p.users != nil {
 		about.Users = p.users.named
 	}
@@ -169,8 +170,12 @@ func serve(ctx context.Context, stop func(), o Options, cfg *config.Config, b *b
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
 	if o.Ready != nil {
-		o.Ready(p.socket, cfg)
+		o.Ready(p.socket, r.sized())
 	}
+	if !o.Embedded {
+		go r.onHangUp(ctx)
+	}
+	go r.forget(ctx)
 	if o.Embedded {
 		go watch.leaveWhenIdle(ctx, b, stop)
 	}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,31 +15,36 @@ import (
 	"github.com/godwit-hpc/godwit/internal/driver/remote"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/host/account"
-	"github.com/godwit-hpc/godwit/internal/live/broker"
 	"github.com/godwit-hpc/godwit/internal/live/config"
 )
 
 // forUsers has a cluster used by each user as themselves.
-func (g *grid) forUsers(b *broker.Cluster, c *config.Cluster) {
+func (g *grid) forUsers(m *clusterMaker) driver.Driver {
+	c := &m.cfg
 	d := peruser.New(peruser.Options{
-		Cluster: c.Name, Own: b.Driver, Owner: g.users.owner, Log: g.Log,
-		Open: func(user uint32) (peruser.Member, error) { return g.openFor(b, c, user) },
+		Cluster: c.Name, Own: m.driver, Owner: g.users.owner, Log: g.Log,
+		Open: func(user uint32) (peruser.Member, error) { return g.openFor(m, user) },
 		Left: func() ([]uint32, error) { return g.left(c) },
 		Sent: func(user uint32, id driver.ID) bool { return g.sent(c, user)[id] },
 	})
-	g.keepOpen(d)
-	b.Driver = d
+	g.keepOpen(c.Name, d)
+	return d
 }
 
 // openFor makes the driver of a cluster for a user: an outpost on this machine, or
 // over an SSH connection of that user, with their keys and to their account.
-func (g *grid) openFor(b *broker.Cluster, c *config.Cluster, user uint32) (peruser.Member, error) {
+func (g *grid) openFor(m *clusterMaker, user uint32) (peruser.Member, error) {
+	c := &m.cfg
 	as, err := g.users.account(user)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.SSHHosts) == 0 {
 		return g.reach(c, c.SSH, "", as)
+	}
+	known := m.hosts.Load()
+	if known == nil || len(*known) != len(c.SSHHosts) {
+		return nil, fmt.Errorf("%w: nobody knows yet how large its hosts are", driver.ErrAway)
 	}
 	hosts := new(pooledMember)
 	var members []pool.Member
@@ -48,7 +54,7 @@ func (g *grid) openFor(b *broker.Cluster, c *config.Cluster, user uint32) (perus
 			return nil, errors.Join(err, hosts.Close())
 		}
 		hosts.hosts = append(hosts.hosts, d)
-		members = append(members, pool.Member{Name: config.SSHHost(ssh), Procs: b.Hosts[i].Procs, Driver: d})
+		members = append(members, pool.Member{Name: config.SSHHost(ssh), Procs: (*known)[i].Procs, Driver: d})
 	}
 	hosts.Driver, err = pool.New(c.Name, members)
 	return hosts, err

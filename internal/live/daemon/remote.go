@@ -51,7 +51,7 @@ func (g *grid) reach(c *config.Cluster, ssh, word string, as *account.User) (*re
 		return nil, err
 	}
 	if as == nil {
-		g.keepOpen(d)
+		g.keepOpen(c.Name, d)
 	}
 	return d, nil
 }

@@ -16,6 +16,12 @@ func (s *server) clusters(r *http.Request) ([]api.Cluster, error) {
 		if v.Away {
 			c.State = "down"
 		}
+		if v.Procs == 0 {
+			c.Speed = 0 // nobody knows yet
+		}
+		if v.Removed {
+			c.State, c.Why = "removed", "its jobs run to their end"
+		}
 		if v.Methods != nil {
 			c.Methods = v.Methods(r.Context())
 		}

@@ -35,6 +35,8 @@ type Options struct {
 	Embedded bool
 	Limit    api.Limit // of work folders
 	Shutdown func()    // asked for by a user
+	Reload   func(context.Context) (api.Reloaded, error)
+	Stale    func() bool // whether the settings were changed since they were read
 }
 
 // maxBody is the largest request that is no chunk of the depot: a job file is
@@ -80,6 +82,7 @@ func (s *server) routes() map[string]http.HandlerFunc {
 		"GET /v1/weather/graph":         answer(s.graph),
 		"GET /v1/hosts":                 answer(s.hosts),
 		"POST /v1/shutdown":             answer(s.shutdown),
+		"POST /v1/reload":               answer(s.reload),
 		"POST " + wire.Path:             s.agent,
 		wire.Depot:                      s.depot,
 		"/": func(w http.ResponseWriter, r *http.Request) {
@@ -160,7 +163,8 @@ func body[T any](r *http.Request) (T, error) {
 
 func (s *server) ping(r *http.Request) (api.Ping, error) {
 	n, err := s.Broker.Live(r.Context())
-	return api.Ping{Version: s.Version, PID: s.PID, Embedded: s.Embedded, State: s.State, Jobs: n, Limit: s.Limit}, err
+	return api.Ping{Version: s.Version, PID: s.PID, Embedded: s.Embedded, State: s.State, Jobs: n, Limit: s.Limit,
+		Stale: s.Stale != nil && s.Stale()}, err
 }
 
 func (s *server) submit(r *http.Request) (api.Submitted, error) {
@@ -247,6 +251,17 @@ func (s *server) shutdown(r *http.Request) (api.Done, error) {
 	}
 	time.AfterFunc(50*time.Millisecond, s.Shutdown) // after the answer
 	return api.Done{Text: "the broker ends; jobs run on"}, nil
+}
+
+// reload has the settings read again.
+func (s *server) reload(r *http.Request) (api.Reloaded, error) {
+	if err := s.Broker.Rules(r.Context()); err != nil {
+		return api.Reloaded{}, err
+	}
+	if s.Reload == nil {
+		return api.Reloaded{}, errors.New("this broker has no file of settings")
+	}
+	return s.Reload(r.Context())
 }
 
 // logs streams what a job wrote.

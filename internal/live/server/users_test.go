@@ -203,6 +203,7 @@ var about = map[string]string{
 	"GET /v1/weather/graph":         aboutAll,
 	"GET /v1/hosts":                 aboutAll,
 	"POST /v1/shutdown":             aboutIt,
+	"POST /v1/reload":               aboutIt,
 	"POST " + wire.Path:             aboutOwn, // see TestAnAgentSpeaksForJobsOfThoseWhoLetItIn
 	wire.Depot:                      aboutOwn, // see TestADepotIsOfOneUserAlone
 	"/":                             aboutAll,

@@ -67,6 +67,18 @@ type Ping struct {
 	State    string `json:"state"`    // its folder
 	Jobs     int    `json:"jobs"`     // that have not ended
 	Limit    Limit  `json:"limit"`
+	Stale    bool   `json:"stale,omitempty"` // the settings were changed since it read them
+}
+
+// Reloaded is what became of settings that were read again.
+type Reloaded struct {
+	File     string   `json:"file"` // "": there is none, the defaults count
+	Added    []string `json:"added,omitempty"`
+	Changed  []string `json:"changed,omitempty"`
+	Removed  []string `json:"removed,omitempty"`
+	Draining int      `json:"draining,omitempty"` // jobs that are in clusters that were removed
+	Place    bool     `json:"place,omitempty"`    // policy.place is another one
+	AtStart  bool     `json:"at_start,omitempty"` // something else changed, which counts from the next start of the broker on
 }
 
 // Limit is the largest work folder that a job may bring along; more is usually a

@@ -126,6 +126,11 @@ func (c *Client) Shutdown(ctx context.Context) (Done, error) {
 	return post[Done](ctx, c, "/v1/shutdown", nil)
 }
 
+// Reload has the broker read its settings again.
+func (c *Client) Reload(ctx context.Context) (Reloaded, error) {
+	return post[Reloaded](ctx, c, "/v1/reload", nil)
+}
+
 // Logs copies what a job wrote to stdout (1) or stderr (2), from an offset on,
 // and with follow until the job has ended. It returns how many bytes came.
 func (c *Client) Logs(ctx context.Context, id string, stream int, offset int64, follow bool, to io.Writer) (int64, error) {

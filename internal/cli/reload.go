@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+)
+
+func (a *app) reloadCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "reload",
+		Short: "Have the broker read its settings again",
+		Long: `Has the running broker read its settings again: clusters are added, changed and
+removed without ending a job. Jobs that run in a cluster that is removed run to
+their end there; jobs that only wait there are placed elsewhere. If anything in the
+settings is wrong they are refused as a whole, and those of before stay.
+
+intervals, keep, limits, weather and the other policies count from the next start of
+the broker on. A broker of godwit up also reads its settings again on SIGHUP.`,
+		Example: `  godwit reload
+  godwit reload -o json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.running(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			r, err := c.Reload(cmd.Context())
+			if err != nil {
+				return fmt.Errorf("%w; the settings of before stay", err)
+			}
+			if output == "json" {
+				return writeJSON(a.stdout, r)
+			}
+			_, err = fmt.Fprintln(a.stdout, reloadedText(&r))
+			return err
+		},
+	}
+	groupFlags(cmd, outputGroup(&output))
+	return cmd
+}
+
+// reloadedText says what a reload changed.
+func reloadedText(r *api.Reloaded) string {
+	var parts []string
+	for _, x := range []struct {
+		what  string
+		names []string
+	}{{"added", r.Added}, {"changed", r.Changed}, {"removed", r.Removed}} {
+		if len(x.names) > 0 {
+			parts = append(parts, x.what+" "+strings.Join(x.names, ", "))
+		}
+	}
+	if r.Draining > 0 {
+		parts = append(parts, plural(int64(r.Draining), "job")+" in removed clusters, which run to their end if they run")
+	}
+	if r.Place {
+		parts = append(parts, "policy.place changed")
+	}
+	if len(parts) == 0 && !r.AtStart {
+		return "nothing changed"
+	}
+	if r.AtStart {
+		parts = append(parts, "other changes count from the next start of the broker on")
+	}
+	return "settings read again: " + strings.Join(parts, "; ")
+}
+
+var errNoBroker = errors.New("no broker runs: its settings are read when it starts")
+
+// running finds a broker and starts none.
+func (a *app) running(ctx context.Context) (*api.Client, error) {
+	socket := os.Getenv(api.SocketSetting)
+	if socket == "" {
+		state, err := api.StateDir()
+		if err != nil {
+			return nil, err
+		}
+		socket = api.SocketPath(state)
+	}
+	c := api.Dial(socket)
+	_, err := a.pingUntilClear(ctx, c)
+	if nobodyThere(err) {
+		c.Close()
+		if shared := a.shared(ctx); shared != nil {
+			return shared, nil
+		}
+		return nil, errNoBroker
+	}
+	return c, err
+}
+
+// warnStale says that the broker does not run by the settings of today.
+func (a *app) warnStale(ctx context.Context, c *api.Client) {
+	if ping, err := c.Ping(ctx); err == nil && ping.Stale {
+		a.say("the settings are newer than the running broker: godwit reload")
+	}
+}
