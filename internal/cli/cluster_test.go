@@ -88,3 +88,13 @@ func TestAReloadSaysWhatChanged(t *testing.T) {
 		}
 	}
 }
+
+func TestALabIsUpWhenAllItsClustersAnswer(t *testing.T) {
+	list := []api.Cluster{{Name: "a", State: "up", Procs: 2}, {Name: "b", State: "down", Procs: 2, Why: "no answer"}, {Name: "c", State: "up"}}
+	if got := silentClusters(list); len(got) != 2 || !strings.Contains(got[0], "b") || !strings.Contains(got[0], "no answer") {
+		t.Errorf("silent are %q", got)
+	}
+	if got := silentClusters(list[:1]); got != nil {
+		t.Errorf("silent are %q", got)
+	}
+}

@@ -122,11 +122,11 @@ func sshHosts(file string) []string {
 	var hosts []string
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Scan() {
-		words := strings.Fields(strings.Replace(lines.Text(), "=", " ", 1))
-		if len(words) < 2 || !strings.EqualFold(words[0], "Host") {
+		line := strings.TrimSpace(lines.Text())
+		if len(line) < 5 || !strings.EqualFold(line[:4], "Host") || !strings.ContainsRune(" \t=", rune(line[4])) {
 			continue
 		}
-		for _, h := range words[1:] {
+		for _, h := range strings.Fields(strings.TrimLeft(line[4:], " \t=")) {
 			if !strings.ContainsAny(h, `*?!"'`) && !strings.HasPrefix(h, "-") && !strings.HasPrefix(h, "#") {
 				hosts = append(hosts, h)
 			}

@@ -210,7 +210,47 @@ func (a *app) labBroker(ctx context.Context, l *lab.Lab, user, state, budget str
 	if err := l.Head.Daemon(ctx, "broker", env, args...); err != nil {
 		return "", err
 	}
-	return socket, a.awaitBroker(ctx, socket, l.Head.LogOf("broker"), func() bool { return l.Head.Processes() > 0 })
+	if err := a.awaitBroker(ctx, socket, l.Head.LogOf("broker"), func() bool { return l.Head.Processes() > 0 }); err != nil {
+		return socket, err
+	}
+	return socket, a.awaitClusters(ctx, socket)
+}
+
+// labClustersTimeout is how long the clusters of a lab may take to answer before it
+// is said which have not.
+const labClustersTimeout = 2 * time.Minute
+
+// awaitClusters returns when all clusters answer; it says which do not yet when that
+// takes too long.
+func (a *app) awaitClusters(ctx context.Context, socket string) error {
+	c := api.Dial(socket)
+	defer c.Close()
+	for begin := a.now(); ; pause(ctx, 200*time.Millisecond) {
+		list, err := c.Clusters(ctx)
+		if err != nil {
+			return err
+		}
+		silent := silentClusters(list)
+		if len(silent) == 0 {
+			return nil
+		}
+		if a.now.Since(begin) > labClustersTimeout {
+			a.say("these clusters do not answer yet: " + strings.Join(silent, "; "))
+			return nil
+		}
+	}
+}
+
+// silentClusters are the clusters that do not answer, or have not said yet what they
+// consist of, and why.
+func silentClusters(list []api.Cluster) []string {
+	var silent []string
+	for i := range list {
+		if c := &list[i]; c.State != "up" || c.Procs == 0 {
+			silent = append(silent, sentence(c.Name, c.Why))
+		}
+	}
+	return silent
 }
 
 // labBrokerTimeout is how long a broker may take to answer that first brings its

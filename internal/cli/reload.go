@@ -40,6 +40,9 @@ the broker on. A broker of godwit up also reads its settings again on SIGHUP.`,
 			if output == "json" {
 				return writeJSON(a.stdout, r)
 			}
+			for _, note := range r.Notes {
+				a.say(note)
+			}
 			_, err = fmt.Fprintln(a.stdout, reloadedText(&r))
 			return err
 		},

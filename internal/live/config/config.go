@@ -96,6 +96,18 @@ type Limits struct {
 	Files int   // in a work folder
 }
 
+// Idle lists what of the settings has no effect yet, for the user.
+func (c *Config) Idle() []string {
+	var list []string
+	if usual := Default(nil).Policy; c.Policy.Approach != usual.Approach || c.Policy.Malleable != usual.Malleable {
+		list = append(list, "policy.approach and policy.malleable have no effect yet: running jobs do not change their size")
+	}
+	if c.Policy.Place == core.FlexibleMin {
+		list = append(list, "policy.place: fcm places jobs whole: only simulated jobs are split over clusters")
+	}
+	return list
+}
+
 // maxFile bounds how much of a file is read: settings are short.
 const maxFile = 1 << 20
 

@@ -44,6 +44,14 @@ func TestClustersAreAddedAndRemovedAndCommentsStay(t *testing.T) {
 	}
 }
 
+func TestWhatHasNoEffectIsSaid(t *testing.T) {
+	for text, want := range map[string]int{"policy: {place: wf}": 0, "policy: {approach: pwa}": 0, "policy: {approach: pra}": 1, "policy: {malleable: egs, place: fcm}": 2} {
+		if got := mustRead(t, text).Idle(); len(got) != want {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
+
 func TestWrongSettingsAreNotWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "godwit", "config.yaml")
 	if err := Write(file, []byte(written), four); err != nil {

@@ -75,6 +75,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	for _, note := range cfg.Idle() {
+		o.Log.Warn(note, "settings", cfg.File)
+	}
 	st, err := openStore(ctx, &o)
 	if err != nil {
 		return err

@@ -166,6 +166,7 @@ func (r *reloader) reload(ctx context.Context) (api.Reloaded, error) {
 		return api.Reloaded{}, err
 	}
 	r.current.Store(&settings{cfg, sum})
+	answer.Notes = cfg.Idle()
 	r.g.Log.Info("settings read again", "added", answer.Added, "changed", answer.Changed, "removed", answer.Removed)
 	return answer, nil
 }

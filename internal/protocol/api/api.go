@@ -78,6 +78,7 @@ type Reloaded struct {
 	Removed  []string `json:"removed,omitempty"`
 	Draining int      `json:"draining,omitempty"` // jobs that are in clusters that were removed
 	Place    bool     `json:"place,omitempty"`    // policy.place is another one
+	Notes    []string `json:"notes,omitempty"`    // what of the settings has no effect
 	AtStart  bool     `json:"at_start,omitempty"` // something else changed, which counts from the next start of the broker on
 }
 
