@@ -161,7 +161,7 @@ func (a *app) clusterRemoveCommand() *cobra.Command {
 		Short: "Remove a cluster from the settings",
 		Long: `Removes a cluster from the settings. After godwit reload no job is sent there any
 more; jobs that run there run to their end.`,
-		Example: "  godwit cluster remove leeds && godwit reload",
+		Example: "  godwit cluster remove leeds\n  godwit reload",
 		Args:    func(cmd *cobra.Command, args []string) error { return oneArgument(cmd, args, "the name of a cluster") },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, text, err := settingsFile(f.config)
