@@ -39,6 +39,9 @@ func (q *search) optimise() {
 	for effort := firstEffort; q.open() && effort < maxEffort; effort *= 4 {
 		q.round(effort)
 	}
+	if q.best != nil && q.high-q.low > 1 && q.s.m*len(q.allowed) <= maxRepair {
+		q.improve()
+	}
 }
 
 func (q *search) open() bool { return q.high-q.low > 1 && !q.mt.over() }
@@ -112,8 +115,20 @@ func (q *search) at(i int) *target { return threshold(q.b, q.allowed, q.s, q.val
 // keep takes a choice as the best if it is.
 func (q *search) keep(hosts []int) {
 	i, ok := slices.BinarySearch(q.values, worth(q.b, q.s, hosts))
-	if ok && i > q.low {
-		q.low, q.best = i, slices.Clone(hosts)
+	if !ok || i <= q.low {
+		return
+	}
+	q.low, q.best = i, slices.Clone(hosts)
+	if q.s.kind == general && q.s.m*len(q.allowed) <= maxQuickClimb {
+		q.improve()
+	}
+}
+
+// improve leaves no better choice that is one move away from the best one.
+func (q *search) improve() {
+	q.climb(q.best)
+	if i, ok := slices.BinarySearch(q.values, worth(q.b, q.s, q.best)); ok {
+		q.low = i
 	}
 }
 

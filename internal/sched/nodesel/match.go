@@ -142,6 +142,9 @@ func (s *shape) embed(t *target, w way, mt *meter) (answer, []int) {
 		}
 		s.shy++
 	}
+	if f := newForward(e); f != nil {
+		return f.decide(dom)
+	}
 	return e.decide(dom, w)
 }
 

@@ -21,6 +21,7 @@ type shape struct {
 	circle      [][]int    // by node: its neighbours, those that have to do with each other together
 	route       *route     // of walks; nil: they do not pay
 	shy         int        // how many walks more decided nothing than something
+	failures    []int      // by node: how often its domain ran empty in forward searches
 }
 
 // kind is a pattern that has a matcher of its own. What counts is the shape,

@@ -77,6 +77,6 @@ var regionCases = []struct {
 	name string
 	m    int
 }{
-	{"ring", 8}, {"ring", 16}, {"ring", 32}, {"all", 12}, {"mesh:3x3", 9}, {"mesh:4x4", 16}, {"mesh:5x5", 25},
+	{"ring", 8}, {"ring", 16}, {"ring", 32}, {"all", 12}, {"mesh:3x3", 9}, {"mesh:4x4", 16}, {"mesh:5x5", 25}, {"mesh:5x6", 30},
 	{"tree:2", 15}, {"tree:2", 31}, {"path", 16}, {"path", 40}, {"star", 20}, {"hypercube", 16}, {"torus:4x4", 16}, {"ring", 48},
 }

@@ -117,10 +117,7 @@ var sweepPatterns = []struct {
 // BenchmarkFamilies shows the worst time to a proof, and the widest gap after
 // 100 ms, over networks of many kinds. GODWIT_SEEDS says over how many of each.
 func BenchmarkFamilies(b *testing.B) {
-	seeds := 3
-	if text := os.Getenv("GODWIT_SEEDS"); text != "" {
-		seeds, _ = strconv.Atoi(text)
-	}
+	seeds := benchSeeds(3)
 	for _, f := range families() {
 		nets := make([]*Bandwidths, seeds)
 		for i := range nets {
@@ -130,6 +127,43 @@ func BenchmarkFamilies(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%s of %d", f.name, c.name, c.m), func(b *testing.B) { sweep(b, nets, named(b, c.name, c.m)) })
 		}
 	}
+}
+
+// benchSeeds is how many networks of a kind are drawn.
+func benchSeeds(usual int) int {
+	if n, err := strconv.Atoi(os.Getenv("GODWIT_SEEDS")); err == nil && n > 0 {
+		return n
+	}
+	return usual
+}
+
+// cloudRegions is a matrix like those measured between the regions of cloud providers: 40
+// to 90 of them. Machines of one provider have a low limit and all come close to it; those
+// of another have a high one among themselves; a third's depend on the distance. Between
+// providers the lower limit counts. Of the two directions the worse counts, and a few
+// pairs were not measured.
+func cloudRegions(rnd *rand.Rand) *Bandwidths {
+	n := 40 + rnd.IntN(51)
+	provider, x, y := make([]int, n), make([]float64, n), make([]float64, n)
+	for h := range n {
+		provider[h], x[h], y[h] = rnd.IntN(3), 2*rnd.Float64(), rnd.Float64()
+	}
+	limit := [3]float64{5_000, 14_000 + 4_000*rnd.Float64(), 7_000 + 2_000*rnd.Float64()}
+	reach := [3]float64{0.1, 0.15, 0.3 + 0.2*rnd.Float64()} // what distance takes
+	missing := 0.03 * rnd.Float64()
+	return pairwise(n, func(u, v int) float64 {
+		if rnd.Float64() < missing {
+			return 0
+		}
+		a, b := provider[u], provider[v]
+		away := math.Hypot(x[u]-x[v], y[u]-y[v])
+		best := math.Min(limit[a], limit[b]) * math.Exp(-away*math.Max(reach[a], reach[b]))
+		if a != b {
+			best *= 1 - 0.3*rnd.Float64()
+		}
+		noise := func() float64 { return math.Exp(0.06 * rnd.NormFloat64()) }
+		return math.Round(1000*best*math.Min(noise(), noise())) / 1000
+	})
 }
 
 // cpuTime is what this process has used, so that others do not count.

@@ -1,0 +1,315 @@
+package nodesel
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+)
+
+// forward is a search for patterns with squares in graphs with clusters: groups
+// of hosts that are joined to nearly all of their group. Inside a group one host
+// is as good as another, and a search that tries them one by one loses itself in
+// arrangements that are all alike. So a node first goes to a group as a whole, or
+// to a host outside of all groups. Hosts within groups are chosen at the end, and
+// only where pairs in question are not joined; the rest is a matching.
+//
+// The search goes on with the node that has the fewest ways to go on, where those
+// whose domain ran empty before come first. It remembers which decisions narrowed
+// a domain: a failure that the last decision has no part in undoes earlier ones at
+// once (conflict-directed backjumping).
+type forward struct {
+	e        *embedder
+	s        *shape
+	m, n     int
+	all      uint64      // nodes
+	near     [][]related // by node: its neighbours
+	far      [][]related // by node: others that it has something to do with
+	groups   []hostBits
+	grouped  hostBits   // hosts of all groups
+	twins    []hostBits // by host: those that it can be exchanged with, itself too
+	failures []int      // by node: how often its domain ran empty
+	frames   []*forwardFrame
+	rnd      *rand.Rand // nil: in order
+	mt       *meter
+	limit    int // nodes of the search tree left to this run
+	since    int // such nodes since the meter was told
+	conflict uint64
+	found    []int
+}
+
+// related is a node with the hosts that it may have, by the host of another.
+type related struct {
+	node int
+	rows []hostBits
+}
+
+// forwardFrame is the state at one depth of the search.
+type forwardFrame struct {
+	dom      []hostBits
+	why      []uint64 // by node: the depths whose decisions narrowed its domain
+	assigned uint64   // nodes with a host
+	inGroup  uint64   // nodes whose hosts are all in one group
+	syms     []int    // symmetries that leave the decided nodes alone
+}
+
+// Limits of the forward search.
+const (
+	maxForwardHosts = 128
+	maxForwardNodes = 64
+	minGroup        = 5  // hosts
+	nearlyAll       = 80 // % of a group that each member is joined to
+	fewHosts        = 8  // domains up to this size narrow those of the neighbours
+	nodesPerStep    = 4  // nodes of the search tree that cost about as much as a step of the embedder
+	lastDepth       = 63 // conflicts of deeper decisions are not told apart
+)
+
+// newForward is nil where the search is not for the pattern or the graph.
+func newForward(e *embedder) *forward {
+	if e.s.squares == nil || e.s.m > maxForwardNodes || e.t.n() > maxForwardHosts {
+		return nil
+	}
+	f := &forward{e: e, s: e.s, m: e.s.m, n: e.t.n(), mt: e.mt, all: 1<<e.s.m - 1}
+	if f.findGroups(); len(f.groups) == 0 {
+		return nil
+	}
+	f.relate()
+	f.twins = make([]hostBits, f.n)
+	for v := range f.n {
+		for u := range f.n {
+			if e.twin[u] == e.twin[v] && f.groupOf(oneHost(u)) == f.groupOf(oneHost(v)) {
+				f.twins[v] = f.twins[v].or(oneHost(u))
+			}
+		}
+	}
+	if e.s.failures == nil {
+		e.s.failures = slices.Repeat([]int{1}, f.m)
+	}
+	f.failures = e.s.failures
+	return f
+}
+
+func (f *forward) relate() {
+	rows := make([][]hostBits, len(f.e.rel))
+	for r, rel := range f.e.rel {
+		rows[r] = make([]hostBits, f.n)
+		for v := range f.n {
+			rows[r][v] = hostBitsOf(rel.rows[v])
+		}
+	}
+	f.near, f.far = make([][]related, f.m), make([][]related, f.m)
+	for p := range f.m {
+		for q, r := range f.e.relOf[p] {
+			switch {
+			case r < 0:
+			case f.s.class[p][q] >= 0:
+				f.near[p] = append(f.near[p], related{q, rows[r]})
+			default:
+				f.far[p] = append(f.far[p], related{q, rows[r]})
+			}
+		}
+	}
+}
+
+// decide searches with restarts: what failed in one run comes first in the next.
+func (f *forward) decide(dom []set) (answer, []int) {
+	limit := 20 * f.m
+	for try := uint64(0); limit < nodesPerStep*f.mt.left/4; try++ {
+		a, at := f.run(dom, limit, rand.New(rand.NewPCG(seed, try)))
+		if a != unknown || f.mt.stopped {
+			return a, at
+		}
+		limit *= 8
+	}
+	return f.run(dom, nodesPerStep*f.mt.left, nil)
+}
+
+// run searches once from the filtered domains. no is a proof.
+func (f *forward) run(domains []set, limit int, rnd *rand.Rand) (answer, []int) {
+	f.limit, f.rnd, f.found = limit, rnd, nil
+	root := f.frame(0)
+	root.assigned, root.inGroup = 0, 0
+	for p := range root.dom {
+		root.dom[p], root.why[p] = hostBitsOf(domains[p]), 0
+	}
+	root.syms = identity(len(f.s.syms))
+	if !f.settle(root, f.all) {
+		return no, nil
+	}
+	a := f.search(0)
+	return a, f.found
+}
+
+func (f *forward) frame(depth int) *forwardFrame {
+	for len(f.frames) <= depth {
+		f.frames = append(f.frames, &forwardFrame{dom: make([]hostBits, f.m), why: make([]uint64, f.m)})
+	}
+	return f.frames[depth]
+}
+
+// spend takes one node of the search tree from the limits.
+func (f *forward) spend() bool {
+	f.limit--
+	if f.since++; f.since == nodesPerStep {
+		f.since = 0
+		if !f.mt.spend(1) {
+			return false
+		}
+	}
+	return f.limit >= 0
+}
+
+// search decides one node after the other. When it says no, conflict holds the
+// depths whose decisions rule a placement out.
+func (f *forward) search(depth int) answer {
+	if !f.spend() {
+		return unknown
+	}
+	fr := f.frame(depth)
+	p, whole := f.choose(fr)
+	if p < 0 {
+		return f.finish(fr)
+	}
+	own := uint64(1) << min(depth, lastDepth)
+	why := fr.why[p]
+	for !fr.dom[p].empty() {
+		value := f.pick(fr, p, whole)
+		if f.descend(fr, depth, p, value) {
+			if a := f.search(depth + 1); a != no {
+				return a
+			}
+		}
+		if f.conflict&own == 0 {
+			return no // whatever this node gets
+		}
+		why |= f.conflict
+		if !f.refute(fr, p, value, own-1) {
+			f.conflict = own - 1
+			return no
+		}
+	}
+	if f.conflict = why &^ own; depth >= lastDepth {
+		f.conflict = ^uint64(0)
+	}
+	return no
+}
+
+// descend makes the state of the next depth: as this one, with part of a node's
+// domain.
+func (f *forward) descend(fr *forwardFrame, depth, p int, value hostBits) bool {
+	child := f.frame(depth + 1)
+	copy(child.dom, fr.dom)
+	copy(child.why, fr.why)
+	child.assigned, child.inGroup, child.syms = fr.assigned, fr.inGroup, child.syms[:0]
+	for _, i := range fr.syms {
+		if f.s.syms[i][p] == p {
+			child.syms = append(child.syms, i)
+		}
+	}
+	child.dom[p] = value
+	child.why[p] |= 1 << min(depth, lastDepth)
+	return f.settle(child, 1<<p)
+}
+
+// refute takes hosts out of a node's domain for good, with all that symmetry makes
+// equal. It reports false if another node is left without a host.
+func (f *forward) refute(fr *forwardFrame, p int, value hostBits, above uint64) bool {
+	if value.isOne() {
+		value = f.twins[value.first()]
+	}
+	fr.dom[p] = fr.dom[p].without(value)
+	if len(fr.syms) == 0 {
+		return true
+	}
+	for _, q := range f.s.orbit(fr.syms, p)[1:] {
+		if fr.assigned>>q&1 != 0 {
+			continue
+		}
+		fr.dom[q] = fr.dom[q].without(value)
+		fr.why[q] |= above
+		if fr.dom[q].empty() {
+			return false
+		}
+	}
+	return true
+}
+
+// pick is what of a domain is tried next: a group where groups are tried as a
+// whole, else a well connected host.
+func (f *forward) pick(fr *forwardFrame, p int, whole bool) hostBits {
+	d := fr.dom[p]
+	for _, g := range f.groups {
+		if x := d.and(g); whole && !x.empty() {
+			return x
+		}
+	}
+	best, bestRank := -1, 0
+	for w := range d {
+		for word := d[w]; word != 0; word &= word - 1 {
+			v := w<<6 + bits.TrailingZeros64(word)
+			rank := f.e.degree[v] << 4
+			if f.rnd != nil {
+				rank += f.rnd.IntN(64)
+			}
+			if best < 0 || rank > bestRank {
+				best, bestRank = v, rank
+			}
+		}
+	}
+	return oneHost(best)
+}
+
+// choose picks the node to go on with, and whether groups are tried as a whole. -1:
+// what is left is a matching.
+func (f *forward) choose(fr *forwardFrame) (p int, whole bool) {
+	p = -1
+	best := 0.0
+	for left := f.all &^ (fr.assigned | fr.inGroup); left != 0; left &= left - 1 {
+		q := bits.TrailingZeros64(left)
+		// Of equals the one with more neighbours.
+		score := float64(f.options(fr.dom[q]))/float64(f.failures[q]) - 1e-6*float64(len(f.near[q]))
+		if p < 0 || score < best {
+			p, best = q, score
+		}
+	}
+	if p >= 0 {
+		return p, true
+	}
+	for left := fr.inGroup &^ fr.assigned; left != 0; left &= left - 1 {
+		q := bits.TrailingZeros64(left)
+		if score := float64(fr.dom[q].count()) / float64(f.failures[q]); (p < 0 || score < best) && f.mixed(fr, q) {
+			p, best = q, score
+		}
+	}
+	return p, false
+}
+
+// options is how many ways to go on a domain has.
+func (f *forward) options(d hostBits) int {
+	n := d.without(f.grouped).count()
+	for _, g := range f.groups {
+		if !d.and(g).empty() {
+			n++
+		}
+	}
+	return n
+}
+
+// mixed reports whether it matters which of its hosts a node gets: some of them do
+// not go with some of a neighbour's.
+func (f *forward) mixed(fr *forwardFrame, q int) bool {
+	d := fr.dom[q]
+	for _, r := range f.near[q] {
+		if fr.assigned>>r.node&1 != 0 {
+			continue
+		}
+		for w := range d {
+			for word := d[w]; word != 0; word &= word - 1 {
+				v := w<<6 + bits.TrailingZeros64(word)
+				if !fr.dom[r.node].without(r.rows[v]).without(oneHost(v)).empty() {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

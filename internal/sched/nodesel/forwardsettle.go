@@ -1,0 +1,176 @@
+package nodesel
+
+import "math/bits"
+
+// settle draws the conclusions of changed domains. It reports false, and leaves the
+// depths that have a part in it in conflict, when there is no placement.
+func (f *forward) settle(fr *forwardFrame, changed uint64) bool {
+	for {
+		for changed != 0 {
+			p := bits.TrailingZeros64(changed)
+			changed &= changed - 1
+			if fr.assigned>>p&1 != 0 {
+				continue
+			}
+			d := fr.dom[p]
+			if d.isOne() {
+				if !f.assign(fr, p, &changed) {
+					return false
+				}
+				continue
+			}
+			isNew := fr.inGroup>>p&1 == 0 && f.groupOf(d) >= 0
+			if isNew {
+				fr.inGroup |= 1 << p
+			}
+			if (isNew || d.count() <= fewHosts) && !f.support(fr, p, &changed) {
+				return false
+			}
+		}
+		if !f.enough(fr, &changed) {
+			return false
+		}
+		if changed == 0 {
+			return true
+		}
+	}
+}
+
+// assign sends a node to the only host of its domain.
+func (f *forward) assign(fr *forwardFrame, p int, changed *uint64) bool {
+	fr.assigned |= 1 << p
+	d, why := fr.dom[p], fr.why[p]
+	v := d.first()
+	for left := f.all &^ fr.assigned; left != 0; left &= left - 1 {
+		if q := bits.TrailingZeros64(left); fr.dom[q].has(v) && !f.narrow(fr, q, fr.dom[q].without(d), why, changed) {
+			return false
+		}
+	}
+	for _, r := range f.near[p] {
+		if !f.narrow(fr, r.node, r.rows[v], why, changed) {
+			return false
+		}
+	}
+	for _, r := range f.far[p] {
+		if !f.narrow(fr, r.node, r.rows[v], why, changed) {
+			return false
+		}
+	}
+	return true
+}
+
+// support leaves to the neighbours of a node only hosts that go with one of its own.
+func (f *forward) support(fr *forwardFrame, p int, changed *uint64) bool {
+	d := fr.dom[p]
+	for _, r := range f.near[p] {
+		if fr.assigned>>r.node&1 != 0 {
+			continue
+		}
+		var with hostBits
+		for w := range d {
+			for word := d[w]; word != 0; word &= word - 1 {
+				with = with.or(r.rows[w<<6+bits.TrailingZeros64(word)])
+			}
+		}
+		if !f.narrow(fr, r.node, with, fr.why[p], changed) {
+			return false
+		}
+	}
+	return true
+}
+
+// narrow leaves some hosts in a node's domain.
+func (f *forward) narrow(fr *forwardFrame, q int, keep hostBits, why uint64, changed *uint64) bool {
+	x := fr.dom[q].and(keep)
+	if x == fr.dom[q] {
+		return true
+	}
+	fr.dom[q] = x
+	fr.why[q] |= why
+	*changed |= 1 << q
+	if x.empty() {
+		f.failures[q]++
+		f.conflict = fr.why[q]
+		return false
+	}
+	return true
+}
+
+// enough compares the open nodes with the hosts that are left to them. Where every
+// host is needed, a host that only one node can have goes to it.
+func (f *forward) enough(fr *forwardFrame, changed *uint64) bool {
+	var once, twice hostBits
+	var why uint64
+	open := 0
+	for left := f.all &^ fr.assigned; left != 0; left &= left - 1 {
+		q := bits.TrailingZeros64(left)
+		d := fr.dom[q]
+		twice = twice.or(once.and(d))
+		once = once.or(d)
+		why |= fr.why[q]
+		open++
+	}
+	spare := once.count() - open
+	if spare < 0 {
+		f.conflict = why
+		return false
+	}
+	if once = once.without(twice); spare == 0 && !once.empty() {
+		for left := f.all &^ fr.assigned; left != 0; left &= left - 1 {
+			q := bits.TrailingZeros64(left)
+			x := fr.dom[q].and(once)
+			if x.count() > 1 {
+				f.conflict = why
+				return false
+			}
+			if !x.empty() && !f.narrow(fr, q, x, why, changed) {
+				return false
+			}
+		}
+	}
+	return f.roomInGroups(fr)
+}
+
+// roomInGroups compares the nodes in a group with the hosts that are left to them.
+func (f *forward) roomInGroups(fr *forwardFrame) bool {
+	for i := range f.groups {
+		var hosts hostBits
+		var why uint64
+		nodes := 0
+		for left := fr.inGroup &^ fr.assigned; left != 0; left &= left - 1 {
+			q := bits.TrailingZeros64(left)
+			if f.groupOf(fr.dom[q]) == i {
+				hosts = hosts.or(fr.dom[q])
+				why |= fr.why[q]
+				nodes++
+			}
+		}
+		if hosts.count() < nodes {
+			f.conflict = why
+			return false
+		}
+	}
+	return true
+}
+
+// finish gives each node a host of its own where all that is left go together.
+func (f *forward) finish(fr *forwardFrame) answer {
+	m := &f.e.match
+	for p := range f.m {
+		copy(m.option(p, f.n), fr.dom[p][:])
+	}
+	if !m.complete(f.m, f.n) {
+		f.conflict = 0
+		for _, why := range fr.why {
+			f.conflict |= why
+		}
+		return no
+	}
+	f.found = make([]int, f.m)
+	for v, p := range m.by {
+		if p >= 0 {
+			f.found[p] = v
+		}
+	}
+	return yes
+}
