@@ -26,7 +26,7 @@ func captureText(b *strings.Builder, p *capture.Pattern) {
 		}
 	}
 	t.add("messages", "%d, %s", messages, capture.BytesText(bytes))
-	t.add("pairs that talk much", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
+	t.add("communicating pairs", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
 	t.add("computing", "%s of processor's time a rank", duration(meanCompute(p)))
 	for i, ph := range p.Phases {
 		if ph.Seconds >= 0.05*p.Seconds {
@@ -62,8 +62,8 @@ func socketsText(b *strings.Builder, p *capture.Pattern) {
 			bytes += p.Bytes[i][j]
 		}
 	}
-	t.add("said to each other", "%s", capture.BytesText(bytes))
-	t.add("pairs that talk much", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
+	t.add("data exchanged", "%s", capture.BytesText(bytes))
+	t.add("communicating pairs", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
 	for i, name := range p.Names {
 		if i < mostShown {
 			t.add("node "+intText(i), "%s", name)

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -78,6 +79,9 @@ func number(to *float64, least, most float64) pflag.Value {
 	return checked[float64]{to, "F", show, func(text string) (float64, error) {
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(x >= least && x <= most) {
+			if least == math.SmallestNonzeroFloat64 {
+				return 0, fmt.Errorf("a number above 0 and at most %g", most)
+			}
 			return 0, fmt.Errorf("a number from %g to %g", least, most)
 		}
 		return x, nil

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +35,7 @@ What lies between hosts godwit weather shows.`,
 				for i := range list {
 					h := &list[i]
 					t.add(h.Name, h.Cluster, countText(h.Cores), countText(h.Free), digitsText(h.Speed), partText(h.Share), partText(h.ShareError),
-						memoryText(h.Memory), a.momentText(h.Measured), sentence(h.State, h.Why))
+						memoryText(h.Memory), a.momentText(h.Measured), hostStateText(h.State, h.Why))
 				}
 				return t.print(a.stdout, a.width())
 			})
@@ -65,4 +66,13 @@ func memoryText(n *int64) string {
 		return unknown
 	}
 	return bytesText(*n)
+}
+
+// hostStateText is the state of a host. A batch manager's own word for one that is up
+// (IDLE, MIXED, ALLOCATED) says more than "up" and stands for it.
+func hostStateText(state, why string) string {
+	if state == "up" && why != "" && why == strings.ToUpper(why) {
+		return strings.ToLower(why)
+	}
+	return sentence(state, why)
 }

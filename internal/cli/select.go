@@ -79,7 +79,7 @@ func (a *app) selectCommand() *cobra.Command {
 
 func (f *selectFlags) input() group {
 	g := newGroup("What to place where")
-	g.flags.StringVar(&f.graph, "graph", "", "the network as `FILE`: JSON with hosts, routers and links, or a CSV matrix of Mbit/s;\nlive: as the broker has measured it")
+	g.flags.StringVar(&f.graph, "graph", "", "the network as `FILE`: JSON with hosts, routers and links, a CSV matrix of Mbit/s,\nor SimGrid XML; live: as the broker has measured it")
 	g.flags.StringVar(&f.pattern, "pattern", "", "who talks to whom: "+strings.Join(nodesel.PatternNames(), ", ")+",\nor a `FILE`")
 	g.flags.VarP(whole(&f.nodes, 2, nodesel.MaxNodes), "nodes", "m", "nodes of the pattern; not needed where the pattern says it")
 	g.flags.BoolVar(&f.shared, "shared-links", false, "pairs that pass the same link share it")

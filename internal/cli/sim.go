@@ -13,7 +13,8 @@ import (
 const simLong = `Simulates jobs on a grid, with the same engine and policies that run it live.
 
 The jobs come from one of
-  --trace     a trace in the Standard Workload Format, plain or gzip, on --platform
+  --trace     a trace in the Standard Workload Format, plain or gzip, on --platform,
+              or on one cluster of the size that --processors or its header says
   --scenario  a file with platform, workload, disturbances and policy (docs/scenarios.md)
   --replay    the log of an earlier run (--log): its results come out again, and a
               fresh engine must decide the same on every step
@@ -49,7 +50,7 @@ const simExample = `  # EASY backfilling on a trace: totals as JSON, one CSV row
 func (a *app) simCommand() *cobra.Command {
 	f := &simFlags{}
 	cmd := &cobra.Command{
-		Use:     "sim (--trace FILE --platform FILE | --scenario FILE | --replay FILE) [flags]",
+		Use:     "sim (--trace FILE [--platform FILE] | --scenario FILE | --replay FILE) [flags]",
 		Short:   "Simulate jobs on a grid",
 		Long:    simLong,
 		Example: simExample,
@@ -82,6 +83,7 @@ func policyNames() []string { return append([]string{runlog.None}, malleable.Nam
 func (f *simFlags) input() group {
 	g := newGroup("What to run")
 	g.flags.StringVar(&f.platform, "platform", "", "the grid as `FILE`: YAML, or SimGrid XML; with --scenario instead of the scenario's own")
+	g.flags.Var(whole(&f.processors, 1, 10_000_000), "processors", "with --trace: one cluster of so many processors instead of --platform;\ndefault: MaxProcs, or else MaxNodes, of the trace's header")
 	g.flags.StringVar(&f.trace, "trace", "", "the jobs of `FILE`, SWF, plain or gzip")
 	g.flags.StringVar(&f.scenario, "scenario", "", "the experiment that `FILE` describes")
 	g.flags.StringVar(&f.replay, "replay", "", "the run whose log is `FILE`, plain or gzip")
@@ -123,7 +125,7 @@ func (f *simFlags) outputs() group {
 	g := newGroup("Output")
 	outputFlag(g.flags, &f.output)
 	g.flags.StringVar(&f.jobsOut, "jobs-out", "", "write `FILE` with one CSV row a job: id,submit,start,end,min,max,mean_size,max_size,cluster")
-	g.flags.StringVar(&f.plots, "plots", "", "write charts as SVG into `DIR`: utilisation, queue, and the distributions of sizes and times")
+	g.flags.StringVar(&f.plots, "plots", "", "write charts as SVG into `DIR`: utilization, queue, and the distributions of sizes and times")
 	g.flags.StringVar(&f.log, "log", "", "write the event log to `FILE` as JSON lines, for --replay; compressed if it ends in .gz")
 	g.flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress bar and no notes")
 	g.flags.BoolP("help", "h", false, "show this help")

@@ -16,6 +16,7 @@ import (
 type simFlags struct {
 	platform, trace, scenario, replay string
 	seed                              uint64
+	processors                        int
 
 	local, place, approach, malleable string
 	rules                             rules

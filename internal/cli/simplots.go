@@ -19,7 +19,7 @@ var simCharts = []struct {
 	file string
 	draw func([]chart.Run) plot.Chart
 }{
-	{"utilisation.svg", chart.Utilisation},
+	{"utilization.svg", chart.Utilization},
 	{"queue.svg", chart.Queue},
 	{operations, chart.Operations},
 	{"mean-size.svg", chart.MeanSizes},

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/platform"
+	"github.com/godwit-hpc/godwit/internal/format/swf"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
 	"github.com/godwit-hpc/godwit/internal/sim/runlog"
@@ -23,11 +25,11 @@ func (f *simFlags) check() error {
 	}
 	switch {
 	case given == 0:
-		return usage("--trace", "what to run is missing: --trace FILE with --platform FILE, --scenario FILE, or --replay FILE")
+		return usage("--trace", "what to run is missing: --trace FILE, --scenario FILE, or --replay FILE")
 	case given > 1:
 		return usage("--trace", "only one of --trace, --scenario and --replay")
-	case f.trace != "" && f.platform == "":
-		return usage("--platform", "a platform file; a trace does not say where its jobs run")
+	case f.processors > 0 && (f.trace == "" || f.platform != ""):
+		return usage("--processors", "only with --trace and without --platform, which says how many there are")
 	case f.compare != nil && f.changed("malleable"):
 		return usage("--malleable", "not together with --compare, which names the policies")
 	case f.compare != nil && f.jobsOut != "":
@@ -95,10 +97,39 @@ func (f *simFlags) base() (*trial.Setup, error) {
 		}
 		return trial.FromScenario(s), nil
 	}
+	if on == nil {
+		if on, err = f.oneCluster(); err != nil {
+			return nil, err
+		}
+	}
 	t := &trial.Setup{Title: filepath.Base(f.trace), Platform: on, Seed: 1, Policy: trial.DefaultPolicy()}
 	t.Policy.Malleable = runlog.None
 	t.Trace = &workload.TraceOptions{File: f.trace}
 	return t, nil
+}
+
+// oneCluster is the platform of a trace that is simulated without a platform file: as
+// many processors as --processors says or the trace's own machine had.
+func (f *simFlags) oneCluster() (*platform.Platform, error) {
+	n, from := f.processors, "--processors"
+	if n == 0 {
+		from = "the header of " + filepath.Base(f.trace)
+		h, err := swf.ReadHeader(f.trace)
+		if err != nil {
+			return nil, err
+		}
+		if n = h.Processors(); n == 0 {
+			return nil, &badinput.Error{File: f.trace, Field: "MaxProcs",
+				Want: "the size of the machine in the header; --processors N or --platform FILE says it instead"}
+		}
+	}
+	on, err := platform.Parse(from, fmt.Appendf(nil, "clusters: [{name: machine, hosts: %d}]", n))
+	if err != nil {
+		return nil, err
+	}
+	on.Name = "machine"
+	on.Notes = append(on.Notes, fmt.Sprintf("%d processors, by %s", n, from))
+	return on, nil
 }
 
 func approachOf(name string) engine.Approach {

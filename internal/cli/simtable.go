@@ -52,7 +52,7 @@ func summaryTable(b *strings.Builder, r *simReport) {
 	t.add("waiting time", "%s", duration(r.MeanWaitS))
 	t.add("execution time", "%s", duration(r.MeanRunS))
 	t.add("bounded slowdown", "%s", digits(r.MeanBoundedSlowdown))
-	t.add("utilisation", "%s", percent(r.Utilization))
+	t.add("utilization", "%s", percent(r.Utilization))
 	t.add("size of a job", "%s in the mean, %s at its largest", digits(r.MeanSize), digits(r.MaxSizeMean))
 	if r.Malleable != runlog.None {
 		t.add("changes of size", "%s grown, %s shrunk", progress.Thousands(int64(r.GrowOps)), progress.Thousands(int64(r.ShrinkOps)))
@@ -97,7 +97,7 @@ func compareColumns() []column {
 		{"wait", -1, func(r *simReport) float64 { return r.MeanWaitS }, seconds},
 		{"execution", -1, func(r *simReport) float64 { return r.MeanRunS }, seconds},
 		{"slowdown", -1, func(r *simReport) float64 { return r.MeanBoundedSlowdown }, digits},
-		{"utilisation", 1, func(r *simReport) float64 { return r.Utilization }, percent},
+		{"utilization", 1, func(r *simReport) float64 { return r.Utilization }, percent},
 		{"makespan", -1, func(r *simReport) float64 { return r.MakespanS }, seconds},
 		{"mean size", 0, func(r *simReport) float64 { return r.MeanSize }, digits},
 		{"max size", 0, func(r *simReport) float64 { return r.MaxSizeMean }, digits},

@@ -185,7 +185,7 @@ func (r *weatherReport) liveTable() *table {
 		}
 		by := s.By
 		if s.Part < 0.995 {
-			by += " (" + intText(int(100*s.Part+0.5)) + " %) and others"
+			by += ", " + intText(int(100*s.Part+0.5)) + " % of the ensemble"
 		}
 		t.add(string(s.What), s.name, digits(s.Last), digits(s.Forecast), digits(s.Error), duration(*s.AgeS), intText(s.Values), by)
 	}

@@ -43,7 +43,7 @@ func (r *weatherReport) table() *table {
 	for _, s := range r.Series {
 		by := s.By
 		if s.Part < 0.995 {
-			by += fmt.Sprintf(" (%.0f %%) and others", 100*s.Part)
+			by += fmt.Sprintf(", %.0f %% of the ensemble", 100*s.Part)
 		}
 		t.add(string(s.What), s.name, intText(s.Values), digits(s.Last), digits(s.Forecast), digits(s.low)+" and "+digits(s.high), by)
 	}

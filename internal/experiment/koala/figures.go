@@ -43,7 +43,7 @@ func (r *Results) pooled(w Workload, policy string) chart.Run {
 }
 
 // policyFigure is all policies on all workloads: response times and
-// utilisation.
+// utilization.
 func (r *Results) policyFigure() plot.Figure {
 	bars := func(name, label string, unit plot.Unit, of func(*outcome.Summary) float64) plot.Chart {
 		c := plot.Chart{Title: name, YLabel: label, YUnit: unit}
@@ -61,7 +61,7 @@ func (r *Results) policyFigure() plot.Figure {
 	}
 	f := plot.Grid(1, 2,
 		bars("Mean response time", "time from submission to end", plot.Seconds, response),
-		bars("Utilisation", "processors in use", plot.Percent, utilization))
+		bars("Utilization", "processors in use", plot.Percent, utilization))
 	f.CellWidth, f.CellHeight = 380, 230
 	return f
 }

@@ -141,7 +141,7 @@ func (m metric) show(x float64) string { return strings.TrimRight(m.number(x)+" 
 func metrics() []metric {
 	return []metric{
 		{"response", response, "s", -1}, {"waiting", wait, "s", -1}, {"execution", execution, "s", -1},
-		{"utilisation", utilization, "%", 1}, {"mean size", meanSize, "", 0}, {"largest size", maxSize, "", 0},
+		{"utilization", utilization, "%", 1}, {"mean size", meanSize, "", 0}, {"largest size", maxSize, "", 0},
 		{"grown", grows, "", 0}, {"shrunk", shrinks, "", 0},
 	}
 }
@@ -167,7 +167,7 @@ func (r *Results) writeRuns(b *strings.Builder) {
 
 // writePolicies is the table of all policies on all workloads.
 func (r *Results) writePolicies(b *strings.Builder) {
-	b.WriteString("\n## All policies\n\n![Response time and utilisation of all policies](koala/policies.svg)\n")
+	b.WriteString("\n## All policies\n\n![Response time and utilization of all policies](koala/policies.svg)\n")
 	b.WriteString("\nMeans over the seeds, the best in bold.\n")
 	for _, w := range Workloads() {
 		fmt.Fprintf(b, "\n%s under %s:\n\n| policy |", w.Name, strings.ToUpper(w.Approach.String()))

@@ -21,7 +21,7 @@ const (
 	maxHosts = 5000
 )
 
-// ReadNetwork reads a network from a JSON or CSV file.
+// ReadNetwork reads a network from a JSON, CSV or SimGrid XML file.
 func ReadNetwork(path string) (*nodesel.Network, error) {
 	data, err := yamlfile.ReadFile(path, "a network file", maxFileBytes)
 	if err != nil {
@@ -30,16 +30,19 @@ func ReadNetwork(path string) (*nodesel.Network, error) {
 	return ParseNetwork(path, data)
 }
 
-// ParseNetwork reads a network from text: JSON if it begins with a brace, a
-// CSV matrix otherwise. name is the file as the user knows it.
+// ParseNetwork reads a network from text: JSON if it begins with a brace, SimGrid
+// XML if it begins with "<", a CSV matrix otherwise. name is the file as the user
+// knows it.
 func ParseNetwork(name string, data []byte) (*nodesel.Network, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	text := bytes.TrimLeft(data, " \t\r\n")
 	switch {
 	case len(text) == 0:
-		return nil, &badinput.Error{File: name, Want: "a network: JSON with hosts and links, or a CSV matrix; the file is empty"}
+		return nil, &badinput.Error{File: name, Want: "a network: JSON with hosts and links, SimGrid XML, or a CSV matrix; the file is empty"}
 	case text[0] == '{' || text[0] == '[':
 		return parseJSON(name, data)
+	case text[0] == '<':
+		return parseSimGrid(name, data)
 	}
 	return parseCSV(name, data)
 }

@@ -12,7 +12,7 @@ import (
 
 func TestBadNetworksAreRefusedInOneLineThatSaysWhatIsWrong(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"", "net: a network: JSON with hosts and links, or a CSV matrix; the file is empty"},
+		{"", "net: a network: JSON with hosts and links, SimGrid XML, or a CSV matrix; the file is empty"},
 		{"{", "net:1: valid JSON (unexpected end of JSON input)"},
 		{"{\n\"hosts\": [\"a\",]}", "net:2: valid JSON"},
 		{`{"hosts":["a","b"],"links":[{"a":"a","b":"b","mbps":NaN}]}`, "net:1: valid JSON"},

@@ -21,17 +21,38 @@ type Trace struct {
 
 // ReadFile reads the trace at path.
 func ReadFile(path string, opts Options) (*Trace, error) {
-	f, err := os.Open(path)
+	f, err := openTrace(path)
 	if err != nil {
-		cause := err
-		var pathErr *os.PathError
-		if errors.As(err, &pathErr) {
-			cause = pathErr.Err // the path is in the message already
-		}
-		return nil, &badinput.Error{File: path, Want: "a readable SWF trace", Err: cause}
+		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read from
 	return ReadAll(f, path, opts)
+}
+
+// ReadHeader reads what the comments before the first record of the trace at path say.
+func ReadHeader(path string) (*Header, error) {
+	f, err := openTrace(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read from
+	reader := NewReader(f, path, Options{Lenient: true})
+	if _, err := reader.Next(); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return reader.Header(), nil
+}
+
+func openTrace(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err == nil {
+		return f, nil
+	}
+	var pathErr *os.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err // the path is in the message already
+	}
+	return nil, &badinput.Error{File: path, Want: "a readable SWF trace", Err: err}
 }
 
 // ReadAll reads a whole trace from r; name is for messages.

@@ -2,6 +2,7 @@ package yamlfile
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +33,11 @@ type file struct {
 // refused.
 func ReadFile(path, what string, limit int) ([]byte, error) {
 	data, err := readUpTo(path, limit+1)
+	if err == nil && bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		if data, err = unpack(data, limit+1); err != nil {
+			return nil, &badinput.Error{File: path, Want: "a whole gzip file", Err: err}
+		}
+	}
 	switch {
 	case err != nil:
 		return nil, &badinput.Error{File: path, Want: what + " that can be read", Err: cause(err)}
@@ -39,6 +45,15 @@ func ReadFile(path, what string, limit int) ([]byte, error) {
 		return nil, &badinput.Error{File: path, Want: fmt.Sprintf("at most %d MB; this file is larger", limit>>20)}
 	}
 	return data, nil
+}
+
+// unpack is what a gzip file holds, up to n bytes.
+func unpack(data []byte, n int) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(z, int64(n)))
 }
 
 func readUpTo(path string, n int) ([]byte, error) {

@@ -32,7 +32,8 @@ var (
 		"mean of 3", "mean of 5", "mean of 10", "mean of 20", "mean of 40",
 		"median of 3", "median of 5", "median of 11", "median of 21", "median of 41",
 		"trimmed mean of 11", "trimmed mean of 21", "trimmed mean of 41",
-		"smoothed by 0.05", "smoothed by 0.1", "smoothed by 0.2", "smoothed by 0.3", "smoothed by 0.5", "smoothed by 0.75",
+		"exponential smoothing (α = 0.05)", "exponential smoothing (α = 0.1)", "exponential smoothing (α = 0.2)",
+		"exponential smoothing (α = 0.3)", "exponential smoothing (α = 0.5)", "exponential smoothing (α = 0.75)",
 		"mean, window adapted", "median, window adapted",
 		"autoregression", "mean since change", "trend",
 	}

@@ -56,6 +56,7 @@ type forwardFrame struct {
 const (
 	maxForwardHosts = 128
 	maxForwardNodes = 64
+	maxForwardSyms  = 7  // those of a mesh; where more nodes are alike the embedder is better
 	minGroup        = 5  // hosts
 	nearlyAll       = 80 // % of a group that each member is joined to
 	fewHosts        = 8  // domains up to this size narrow those of the neighbours
@@ -65,7 +66,7 @@ const (
 
 // newForward is nil where the search is not for the pattern or the graph.
 func newForward(e *embedder) *forward {
-	if e.s.squares == nil || e.s.m > maxForwardNodes || e.t.n() > maxForwardHosts {
+	if e.s.squares == nil || len(e.s.syms) > maxForwardSyms || e.s.m > maxForwardNodes || e.t.n() > maxForwardHosts {
 		return nil
 	}
 	f := &forward{e: e, s: e.s, m: e.s.m, n: e.t.n(), mt: e.mt, all: 1<<e.s.m - 1}

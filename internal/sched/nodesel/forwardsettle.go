@@ -128,7 +128,37 @@ func (f *forward) enough(fr *forwardFrame, changed *uint64) bool {
 			}
 		}
 	}
-	return f.roomInGroups(fr)
+	return f.roomForFew(fr) && f.roomInGroups(fr)
+}
+
+// roomForFew compares how many nodes have only hosts of a small domain with how many
+// hosts that has: the neighbours of a node outside of a group, say, which have few
+// hosts of the group between them.
+func (f *forward) roomForFew(fr *forwardFrame) bool {
+	var few [maxForwardNodes]int
+	n := 0
+	for left := f.all &^ fr.assigned; left != 0; left &= left - 1 {
+		if q := bits.TrailingZeros64(left); fr.dom[q].count() <= fewHosts {
+			few[n] = q
+			n++
+		}
+	}
+	for _, p := range few[:n] {
+		d, inside := fr.dom[p], 0
+		var why uint64
+		for _, q := range few[:n] {
+			if fr.dom[q].without(d).empty() {
+				inside++
+				why |= fr.why[q]
+			}
+		}
+		if inside > d.count() {
+			f.failures[p]++
+			f.conflict = why
+			return false
+		}
+	}
+	return true
 }
 
 // roomInGroups compares the nodes in a group with the hosts that are left to them.

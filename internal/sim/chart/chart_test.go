@@ -38,7 +38,7 @@ func TestDistributionsAreOverCompletedJobs(t *testing.T) {
 }
 
 func TestTheCourseBeginsWithTheFirstSubmission(t *testing.T) {
-	chart := Utilisation([]Run{run("a")})
+	chart := Utilization([]Run{run("a")})
 	s := chart.Series[0]
 	if len(s.X) != 3 || s.X[0] != 0 || s.X[1] != 5 || s.Y[1] != 0.5 || s.Y[2] != 0 {
 		t.Errorf("got %v %v", s.X, s.Y)

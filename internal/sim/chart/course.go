@@ -6,9 +6,9 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sim/outcome"
 )
 
-// Utilisation is the share of all processors in use over time.
-func Utilisation(runs []Run) plot.Chart {
-	c := course(runs, "Utilisation", "processors in use", func(r Run, i int) float64 {
+// Utilization is the share of all processors in use over time.
+func Utilization(runs []Run) plot.Chart {
+	c := course(runs, "Utilization", "processors in use", func(r Run, i int) float64 {
 		return float64(r.Series.Used[i]) / float64(r.Procs)
 	})
 	c.YUnit = plot.Percent
