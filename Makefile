@@ -156,6 +156,9 @@ unit: $(BUILD)/godwit-sandbox yield capture examples ## all tests, never from th
 	$(TOOL) gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test \
 	  --rerun-fails-report=$(BUILD)/failed-once.txt --packages '$(PKG)' -- -count=1 -p 3 -timeout 15m
 
+soak: $(BUILD)/godwit-sandbox ## 1,000 random jobs, cancelled, interrupted and restarted: every file comes home
+	GODWIT_SOAK_JOBS=1000 $(GO) test ./internal/live/daemon -run TestEveryFileThatAProgramWroteComesHome -v -timeout 60m
+
 race: $(BUILD)/godwit-sandbox ## tests of the packages that start goroutines, under the race detector
 	@GO='$(GO)' sh scripts/race.sh
 
