@@ -101,13 +101,14 @@ func (l *life) newWatching(s *started) *watching {
 	a := l.attempt
 	w := &watching{began: l.now(), from: l.newReckoning(s.saved), method: s.choice.method, chance: -1, noted: -betweenNotes}
 	w.pulse = pulse{pace: history.Pace(a.Pace), speed: w.from.speed}
-	used := w.from.used
+	used, busy := w.from.used, w.from.busy
 	if s.saved != nil {
 		used /= w.pulse.pace.Slow(s.saved.Slow)
+		busy /= w.pulse.pace.Slow(s.saved.Slow)
 		w.pulse.mean.Add(s.saved.Slow, w.from.used)
 	}
 	cfg := predict.Config{Used: used, Speed: w.from.speed, Procs: max(a.Procs, 1),
-		BytesUsed: float64(w.from.moved), Duty: a.Duty, BusyUsed: w.from.busy, IdleUsed: w.from.idle,
+		BytesUsed: float64(w.from.moved), Duty: a.Duty, BusyUsed: busy, BusyRaw: w.from.busy, IdleUsed: w.from.idle,
 		Steady: predict.Steadiness{Changes: a.Alone.Changes, Seconds: a.Alone.Over}}
 	if d, ok := predict.FromQuantiles(a.Need); ok {
 		cfg.Need = d

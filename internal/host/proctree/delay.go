@@ -22,6 +22,14 @@ const mostDelayed = 64
 // long they were ready to run but had no processor.
 type schedTimes struct{ ran, delayed time.Duration }
 
+// thread is what is known of one.
+type thread struct {
+	schedTimes
+	// ahead is how long it has been waiting for a processor since the scheduler last
+	// counted, which it does when it gives one.
+	ahead time.Duration
+}
+
 // parseSchedstat reads /proc/PID/task/TID/schedstat: nanoseconds run, nanoseconds
 // waited on a run queue, timeslices.
 func parseSchedstat(text []byte) (schedTimes, bool) {
@@ -32,11 +40,10 @@ func parseSchedstat(text []byte) (schedTimes, bool) {
 }
 
 // addDelays adds to t.sched what the threads that live ran and waited since they were
-// last asked. What a thread did after that, and then ended, is not known; it is like
-// what the others did.
-func (t *Tree) addDelays() {
+// last asked, that long ago. What a thread did after that, and then ended, is not known.
+func (t *Tree) addDelays(elapsed time.Duration) {
 	asked := 0
-	now := make(map[int]schedTimes, len(t.threads))
+	now := make(map[int]thread, len(t.threads))
 	for _, m := range t.members {
 		if m.zombie() {
 			continue
@@ -44,7 +51,7 @@ func (t *Tree) addDelays() {
 		if m.threads <= 1 {
 			asked++
 			if text, err := t.readKept(&m.schedFD, m.pid, "schedstat"); err == nil {
-				t.countThread(m.pid, text, now)
+				t.countThread(m.pid, text, elapsed, func() bool { return m.state == 'R' }, now)
 			}
 			continue
 		}
@@ -53,8 +60,9 @@ func (t *Tree) addDelays() {
 			if asked++; asked > mostDelayed {
 				break
 			}
-			if text, err := t.read.file(procPath(m.pid, "task/") + strconv.Itoa(tid) + "/schedstat"); err == nil {
-				t.countThread(tid, text, now)
+			path := procPath(m.pid, "task/") + strconv.Itoa(tid)
+			if text, err := t.read.file(path + "/schedstat"); err == nil {
+				t.countThread(tid, text, elapsed, func() bool { return t.isReady(path) }, now)
 			}
 		}
 		if asked > mostDelayed {
@@ -64,16 +72,32 @@ func (t *Tree) addDelays() {
 	t.threads = now
 }
 
-func (t *Tree) countThread(tid int, text []byte, now map[int]schedTimes) {
+// isReady says whether a thread has a processor or waits for one.
+func (t *Tree) isReady(path string) bool {
+	text, err := t.read.file(path + "/stat")
+	if err != nil {
+		return false
+	}
+	s, err := parseStat(text, false)
+	return err == nil && s.state == 'R'
+}
+
+// countThread counts what a thread did since it was last asked. One that is ready but
+// that the scheduler has not touched since then has waited all the time.
+func (t *Tree) countThread(tid int, text []byte, elapsed time.Duration, isReady func() bool, now map[int]thread) {
 	s, ok := parseSchedstat(text)
 	if !ok {
 		return
 	}
-	before := t.threads[tid]
+	before, known := t.threads[tid]
 	if s.ran < before.ran || s.delayed < before.delayed { // another thread of the same number
-		before = schedTimes{}
+		before, known = thread{}, false
+	}
+	next := thread{schedTimes: s}
+	if known && s == before.schedTimes && isReady() {
+		next.ahead = before.ahead + elapsed
 	}
 	t.sched.ran += s.ran - before.ran
-	t.sched.delayed += s.delayed - before.delayed
-	now[tid] = s
+	t.sched.delayed += max(s.delayed+next.ahead-before.delayed-before.ahead, 0)
+	now[tid] = next
 }

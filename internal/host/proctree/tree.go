@@ -29,7 +29,8 @@ type Tree struct {
 	deadIO   ioCount
 	peak     int64 // memory
 	usage    Usage // as last told
-	threads  map[int]schedTimes
+	threads  map[int]thread
+	askedAt  time.Time  // when their times were last read
 	sched    schedTimes // of all threads that were asked
 	looks    int
 	loadavg  int       // open file, or -1

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/clock"
 	"golang.org/x/sys/unix"
 )
 
@@ -62,7 +63,9 @@ func (t *Tree) Usage() Usage {
 			u.CPU = cpu - t.before
 		}
 	}
-	t.addDelays()
+	now := clock.Real()()
+	t.addDelays(now.Sub(t.askedAt))
+	t.askedAt = now
 	u.Ran, u.Delayed = t.sched.ran, t.sched.delayed
 	if t.looks%lookSwitch == 1 {
 		u.Switches = t.switches()

@@ -265,17 +265,33 @@ func TestTimeWaitedForAProcessorIsRead(t *testing.T) {
 			t.Errorf("%q is read as %+v", bad, s)
 		}
 	}
-	tree := &Tree{threads: map[int]schedTimes{7: {ran: 100, delayed: 50}}}
-	now := map[int]schedTimes{}
-	tree.countThread(7, []byte("130 90 3"), now)
-	tree.countThread(8, []byte("20 5 1"), now)
-	if tree.sched != (schedTimes{50, 45}) || len(now) != 2 {
-		t.Errorf("counted %+v of %v", tree.sched, now)
+	ready, asleep := func() bool { return true }, func() bool { return false }
+	tree := &Tree{threads: map[int]thread{7: {schedTimes: schedTimes{ran: 100, delayed: 50}}}}
+	count := func(tid int, text string, isReady func() bool) {
+		now := map[int]thread{}
+		tree.countThread(tid, []byte(text), 1000, isReady, now)
+		tree.threads = now
 	}
-	tree.threads = now
-	tree.countThread(7, []byte("10 1 1"), map[int]schedTimes{}) // the number is another's now
-	if tree.sched != (schedTimes{60, 46}) {
-		t.Errorf("counted %+v", tree.sched)
+	for _, c := range []struct {
+		text    string
+		isReady func() bool
+		want    schedTimes
+		why     string
+	}{
+		{"130 90 3", ready, schedTimes{30, 40}, "counted"},
+		{"130 90 3", asleep, schedTimes{30, 40}, "it sleeps"},
+		{"130 90 3", ready, schedTimes{30, 1040}, "it waits, and nobody has counted that"},
+		{"130 90 3", ready, schedTimes{30, 2040}, "and still waits"},
+		{"140 2590 4", ready, schedTimes{40, 2540}, "counted at last: no part of it twice"},
+		{"10 1 1", asleep, schedTimes{50, 2541}, "the number is another's now"},
+	} {
+		if count(7, c.text, c.isReady); tree.sched != c.want {
+			t.Errorf("%s: counted %+v, want %+v", c.why, tree.sched, c.want)
+		}
+	}
+	count(8, "20 5 1", ready)
+	if tree.sched != (schedTimes{70, 2546}) {
+		t.Errorf("a new thread: counted %+v", tree.sched)
 	}
 }
 

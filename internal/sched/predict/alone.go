@@ -9,10 +9,14 @@ import "math"
 type phases struct {
 	busy float64 // seconds in which the job computed so far, on the reference host at full share
 	idle float64 // seconds in which it waited for something else than a processor
+	raw  float64 // busy, not corrected for how slow the processor was
 
 	granted series // part of the time it was ready to run in which it had a processor
 	drift   drift
 	last    float64 // granted in the last interval in which it was ready
+
+	delay, delaySeen float64 // seconds delayed for each CPU second lately, and CPU seconds seen
+	lastIdle         float64 // of the last interval
 
 	// Gathered until it is enough for a sample of granted.
 	done, ready float64 // seconds it computed at the usual speed, and was ready to
@@ -25,27 +29,41 @@ type phases struct {
 const enoughReady = 0.25
 
 func newPhases(cfg *Config) phases {
-	return phases{busy: positive(cfg.BusyUsed), idle: positive(cfg.IdleUsed), last: 1, granted: series{grain: shareGrain, top: 1}}
+	return phases{busy: positive(cfg.BusyUsed), raw: positive(cfg.BusyRaw), idle: positive(cfg.IdleUsed), last: 1, granted: series{grain: shareGrain, top: 1}}
 }
 
 // add takes the seconds since the sample before, the CPU seconds used in them by all
 // threads, and of the threads that were asked how long they ran and were delayed.
-func (p *phases) add(dt, cpu, ran, delayed, slow, speed float64) {
-	ready := cpu + delayed
+func (p *phases) add(dt, cpu, ran, delayed, slow, speed, procs float64) {
+	// Threads that could not be asked, as those that have ended, were delayed as the
+	// others lately.
+	seen := min(ran, cpu)
 	if ran > 0 {
-		ready = cpu * (1 + delayed/ran)
+		p.delay += (delayed/ran - p.delay) * min(1, ran/(p.delaySeen+ran)+delayKeep)
+		p.delaySeen += ran
+		delayed *= seen / ran
 	}
-	if ready > 0 {
-		p.last = min(cpu/ready, 1)
+	ready := seen + delayed + (cpu-seen)*(1+p.delay)
+	// Threads that wait for each other's processors are not delayed by others.
+	if wanted := min(ready, procs*dt); wanted > 0 {
+		p.last = min(cpu/wanted, 1)
 	}
-	// Several threads that are ready at once make the program no busier than busy.
+	// Several threads that are ready at once make the program no busier than busy. But
+	// what a thread waited is counted when it gets a processor: some of it may be of the
+	// interval before.
 	part := min(ready/dt, 1)
-	p.idle += (1 - part) * dt
+	late := min(max(ready-dt, 0), p.lastIdle)
+	p.lastIdle = (1 - part) * dt
+	p.idle += p.lastIdle - late
 	did := part * p.last * dt / slow
 	p.busy += did * speed
+	p.raw += did * slow * speed
 	p.done += did
-	p.ready += part * dt
+	p.ready += part*dt + late
 }
+
+// delayKeep is how much the newest of the delays count at least.
+const delayKeep = 0.2
 
 // sample hands on what was gathered, once it is enough for one.
 func (p *phases) sample(step float64) (by shift, changed bool) {
@@ -94,7 +112,9 @@ func (w *Watch) playAlone(f *futures) {
 	idle := *f
 	idle.scale(waiting)
 	f.scale(1 - waiting)
-	if o, seen := w.phases.outlook(); seen {
+	if o, seen := w.phases.outlook(); 1-waiting < rarelyBusy {
+		f.scale((w.phases.readyAll + fewReady) / (w.phases.doneAll + fewReady))
+	} else if seen {
 		o.play(f)
 	} else {
 		o := unseenOutlook(1, 1, f[nFutures/2])
@@ -107,6 +127,14 @@ func (w *Watch) playAlone(f *futures) {
 	}
 }
 
+const (
+	// rarelyBusy is the part of its time that a program must compute to tell how the
+	// share of the processors changes. Of others the mean counts.
+	rarelyBusy = 0.1
+	// fewReady seconds count as seen at full share.
+	fewReady = 0.02
+)
+
 // waitingHere is waitingLeft on this host, where computing takes longer or shorter.
 func (w *Watch) waitingHere() float64 {
 	waiting := w.waitingLeft()
@@ -114,9 +142,9 @@ func (w *Watch) waitingHere() float64 {
 }
 
 // Alone is how the whole job spent its time so far: the seconds it computed, as on
-// the reference host at full share, and those it waited for something else than a
-// processor.
-func (w *Watch) Alone() (busy, idle float64) { return w.phases.busy, w.phases.idle }
+// the reference host at full share but as slow as the processor was, and those it waited
+// for something else than a processor.
+func (w *Watch) Alone() (busy, idle float64) { return w.phases.raw, w.phases.idle }
 
 // Waiting is the part of Work in which the program waits for something else than a
 // processor.

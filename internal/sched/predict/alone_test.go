@@ -108,6 +108,21 @@ func TestThreadsThatAreReadyAtOnceComputeAtOnce(t *testing.T) {
 	mustBeNear(t, "the time left", mustRemain(t, w).Median(), 15, 0.12)
 }
 
+func TestThreadsThatShareOneProcessorAreNotDelayedByOthers(t *testing.T) {
+	w := NewWatch(Config{Alone: LogNormal(10, 0.02)})
+	var s Sample
+	for range 50 { // two threads by turns on the one processor that was asked for
+		s.At += 100 * time.Millisecond
+		s.CPU += 100 * time.Millisecond
+		s.Ran += 100 * time.Millisecond
+		s.Delayed += 100 * time.Millisecond
+		w.Add(s)
+	}
+	if busy, idle := w.Alone(); math.Abs(busy-5) > 0.1 || idle > 0.1 {
+		t.Errorf("computed %.2f s, waited %.2f s", busy, idle)
+	}
+}
+
 func TestADemandElsewhereWaitsAsLong(t *testing.T) {
 	d := Demand{Work: Point(100), Waiting: 0.6}
 	mustBeNear(t, "half a processor of a fast host", d.Elsewhere(2, 1, Point(0.5), Dist{}).Median(), 100, 0.05)
@@ -127,5 +142,43 @@ func TestEarlierRunsTellHowOftenTheShareChanges(t *testing.T) {
 	unknown, steady, restless := width(Steadiness{}), width(Steadiness{Seconds: 1000}), width(Steadiness{Changes: 50, Seconds: 1000})
 	if !(steady < 0.6*unknown && restless > unknown) {
 		t.Errorf("the band is %.2f wide if nothing is known, %.2f where it is steady, %.2f where it is not", unknown, steady, restless)
+	}
+}
+
+// What is kept of a run is what it took; how slow its processor was is told beside, and
+// must not count twice.
+func TestASlowProcessorCountsOnceInWhatIsKept(t *testing.T) {
+	w := NewWatch(Config{Alone: LogNormal(10, 0.02)})
+	var s Sample
+	for range 50 {
+		s.At += 100 * time.Millisecond
+		s.CPU += 100 * time.Millisecond
+		s.Ran, s.Slow = s.CPU, 2
+		w.Add(s)
+	}
+	if busy, _ := w.Alone(); math.Abs(busy-5) > 0.1 {
+		t.Errorf("computed %.2f s", busy)
+	}
+	work, _ := w.Work()
+	mustBeNear(t, "the work left", work.Median(), 7.5, 0.1)
+}
+
+// A program that hardly computes tells little of the share; that is not to make its end
+// uncertain.
+func TestTheShareMattersLittleToWhoRarelyComputes(t *testing.T) {
+	w := NewWatch(Config{Alone: LogNormal(4, 0.01), Waiting: 0.995})
+	var s Sample
+	for i := range 20 {
+		s.At += 100 * time.Millisecond
+		if i%4 == 0 {
+			s.CPU += time.Millisecond
+			s.Ran += time.Millisecond
+			s.Delayed += 60 * time.Millisecond
+		}
+		w.Add(s)
+	}
+	d := mustRemain(t, w)
+	if d.Median() < 1.9 || d.Median() > 2.4 || d.Quantile(0.95) > 3 {
+		t.Errorf("about 2 s are left, predicted %.2f (%.2f to %.2f)", d.Median(), d.Quantile(0.05), d.Quantile(0.95))
 	}
 }

@@ -36,6 +36,7 @@ type Config struct {
 	Alone              Dist
 	Waiting            float64
 	BusyUsed, IdleUsed float64 // of them, before this attempt
+	BusyRaw            float64 // BusyUsed as it was, not at the usual speed
 	// Steady is experience of how seldom the share changes: seconds of earlier runs,
 	// and the changes found in them.
 	Steady Steadiness
@@ -134,7 +135,7 @@ func (w *Watch) Add(s Sample) {
 	s.Ran, s.Delayed = max(s.Ran, w.now.Ran), max(s.Delayed, w.now.Delayed)
 	cpu := (s.CPU - w.now.CPU).Seconds()
 	w.work += cpu / slow
-	w.phases.add((s.At - w.now.At).Seconds(), cpu, (s.Ran - w.now.Ran).Seconds(), (s.Delayed - w.now.Delayed).Seconds(), slow, w.cfg.Speed)
+	w.phases.add((s.At - w.now.At).Seconds(), cpu, (s.Ran - w.now.Ran).Seconds(), (s.Delayed - w.now.Delayed).Seconds(), slow, w.cfg.Speed, float64(w.cfg.Procs))
 	w.now = s
 	w.addSteps(s)
 	// Intervals much shorter than usual say little and would count like others.
