@@ -54,7 +54,7 @@ func (a *app) loadFlow(file string, p *platform.Platform) (*flowInput, error) {
 		}
 	}
 	w := &flowInput{flow: f, kinds: f.Kinds}
-	w.dag, w.prior, err = flowrun.DAG(f, clusters)
+	w.dag, w.prior, err = flowrun.DAG(f, clusters, nil)
 	return w, err
 }
 

@@ -176,6 +176,12 @@ func (b *Broker) Quote(ctx context.Context, spec *jobfile.Job) ([]Quote, error) 
 	return list, nil
 }
 
+// Estimate is what a command has to do on so many processors, by earlier runs of its
+// program, and how that is known.
+func (b *Broker) Estimate(ctx context.Context, argv []string, procs int) (predict.Demand, string) {
+	return b.need(ctx, &jobfile.Job{Argv: argv, Min: procs})
+}
+
 // span writes seconds to three digits.
 func span(seconds float64) string {
 	decimals := max(0, 2-int(math.Floor(math.Log10(max(math.Abs(seconds), 0.01)))))

@@ -37,6 +37,9 @@ type fakeBroker struct {
 	// outcome says how a job ends; nil: it is done and has made its outputs.
 	outcome func(key string) outcome
 	refuse  func(key string) *api.Error // of a submission; nil: none
+	// estimates is what earlier runs say of a command; nil: the broker is too old to
+	// be asked.
+	estimates func(api.Command) api.Estimate
 }
 
 // An outcome is how a job ends.
@@ -73,6 +76,18 @@ func newBroker(t *testing.T) *fakeBroker {
 		b.answer(w, b.clusters)
 	})
 	mux.HandleFunc("POST /v1/jobs", b.submit)
+	mux.HandleFunc("POST /v1/estimates", func(w http.ResponseWriter, r *http.Request) {
+		var asked api.Commands
+		if b.estimates == nil || json.NewDecoder(r.Body).Decode(&asked) != nil {
+			http.NotFound(w, r)
+			return
+		}
+		var list []api.Estimate
+		for _, c := range asked.Commands {
+			list = append(list, b.estimates(c))
+		}
+		b.answer(w, list)
+	})
 	mux.HandleFunc("GET /v1/jobs/{id}", func(w http.ResponseWriter, r *http.Request) {
 		if j := b.find(w, r); j != nil {
 			b.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/flowfile"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
@@ -14,10 +15,15 @@ import (
 // first of its kind took says more.
 const unknown = 10.0
 
+// leastWork is the seconds that every task takes at least: no plan is to begin all at
+// once because each takes no time.
+const leastWork = 0.01
+
 // DAG is the workflow as planning sees it, on clusters, each given as a host whose
 // class is its place in the list; and how many times the work over the speed single
-// kinds of tasks take on single clusters.
-func DAG(f *flowfile.Flow, hosts []flow.Host) (*flow.DAG, func(kind, class int) float64, error) {
+// kinds of tasks take on single clusters. known is what earlier runs say of the tasks
+// that have no estimate, one for each task; nil: nothing.
+func DAG(f *flowfile.Flow, hosts []flow.Host, known []api.Estimate) (*flow.DAG, func(kind, class int) float64, error) {
 	tasks := make([]flow.Task, len(f.Tasks))
 	prior := make([]float64, len(f.Kinds)*len(hosts))
 	for i := range prior {
@@ -29,6 +35,11 @@ func DAG(f *flowfile.Flow, hosts []flow.Host) (*flow.DAG, func(kind, class int) 
 		x := flow.Task{Name: t.ID, Work: unknown, Wide: width, Kind: t.Kind}
 		if t.Estimate > 0 {
 			x.Work = t.Estimate.Seconds() / float64(width)
+		} else if i < len(known) && known[i].RunS != nil {
+			x.Work = max(*known[i].RunS, leastWork)
+			for h := range hosts { // what it waits takes as long on any host
+				prior[t.Kind*len(hosts)+h] = known[i].Waiting*hosts[h].Speed + 1 - known[i].Waiting
+			}
 		}
 		if len(t.On) > 0 {
 			x.Work = reference(t.On, hosts)

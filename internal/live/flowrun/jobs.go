@@ -61,7 +61,7 @@ func (r *runner) prepare(ctx context.Context) error {
 	for i, c := range list {
 		r.state.Hosts = append(r.state.Hosts, flow.Host{Name: c.Name, Site: i, Class: i, Cores: max(1, c.Procs), Speed: max(0.01, c.Speed), Down: c.State != "up"})
 	}
-	d, prior, err := DAG(r.Flow, r.state.Hosts)
+	d, prior, err := DAG(r.Flow, r.state.Hosts, r.earlierRuns(ctx))
 	if err != nil {
 		return err
 	}
@@ -87,6 +87,21 @@ func (r *runner) prepare(ctx context.Context) error {
 	r.state.Bound = flow.LowerBound(d, flow.NewGrid(r.state.Hosts, len(list), route))
 	r.changed(ctx, list)
 	return nil
+}
+
+// earlierRuns is how long the tasks took before, by the history of the broker; nil if
+// it does not say. A plan can do without.
+func (r *runner) earlierRuns(ctx context.Context) []api.Estimate {
+	var asked api.Commands
+	for i := range r.Flow.Tasks {
+		j := r.Flow.Tasks[i].Job
+		asked.Commands = append(asked.Commands, api.Command{Argv: j.Argv, Procs: max(1, j.Min)})
+	}
+	list, err := r.client.Estimates(ctx, &asked)
+	if err != nil || len(list) != len(asked.Commands) {
+		return nil
+	}
+	return list
 }
 
 func only(on []string) string {

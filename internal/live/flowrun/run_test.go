@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
 // ends runs a workflow that must not be kept from being carried out.
@@ -42,6 +43,43 @@ func TestTasksAreSubmittedOneAfterAnotherAsTheyBecomeReady(t *testing.T) {
 	for _, x := range s.Tasks {
 		if !x.Done || x.Job == 0 || x.Cluster == "" {
 			t.Errorf("%+v", x)
+		}
+	}
+}
+
+func TestAPlanCountsWhatTasksTookBefore(t *testing.T) {
+	b := newBroker(t)
+	planned := func() float64 {
+		f := b.line("a", "b", "c")
+		for i := range f.Tasks {
+			f.Tasks[i].Estimate = 0
+		}
+		return ends(t, b.options(f)).First.End
+	}
+	if end := planned(); end < 29 {
+		t.Errorf("nothing is known of three tasks, and they are to take %.1f s", end)
+	}
+	b = newBroker(t)
+	second := 0.5
+	b.estimates = func(c api.Command) api.Estimate { return api.Estimate{RunS: &second} }
+	if end := planned(); end < 1 || end > 3 {
+		t.Errorf("three tasks that took 0.5 s each are to take %.1f s", end)
+	}
+}
+
+func TestWhatATaskWaitsTakesAsLongOnAFastCluster(t *testing.T) {
+	b := newBroker(t)
+	f := b.line("a")
+	f.Tasks[0].Estimate = 0
+	took := 8.0
+	hosts := []flow.Host{{Name: "slow", Class: 0, Speed: 1}, {Name: "fast", Class: 1, Speed: 4}}
+	d, prior, err := DAG(f, hosts, []api.Estimate{{RunS: &took, Waiting: 0.75}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for h, want := range []float64{8, 6.5} {
+		if got := d.Tasks[0].Work / hosts[h].Speed * prior(d.Tasks[0].Kind, h); got < want-0.01 || got > want+0.01 {
+			t.Errorf("on %s it takes %.2f s, want %.2f", hosts[h].Name, got, want)
 		}
 	}
 }

@@ -26,6 +26,7 @@ func (s *server) clusters(r *http.Request) ([]api.Cluster, error) {
 			c.Methods = v.Methods(r.Context())
 		}
 		c.Reliability = reliability(v.Reliability)
+		c.Ended, c.Succeeded = v.Reliability.Requested, v.Reliability.Succeeded()
 		list = append(list, c)
 	}
 	return list, err
@@ -63,7 +64,8 @@ func summarise(program, cluster string, runs []history.Run) api.History {
 	h.CPUP50, h.CPUP90 = quantile(need, 0.5), quantile(need, 0.9)
 	h.WallP50, h.WallP90 = quantile(wall, 0.5), quantile(wall, 0.9)
 	h.WaitMean, h.WaitP90 = mean(wait), quantile(wait, 0.9)
-	h.Reliability = reliability(history.ReliabilityOf(runs))
+	known := history.ReliabilityOf(runs)
+	h.Reliability, h.Ended, h.Succeeded = reliability(known), known.Requested, known.Succeeded()
 	if len(runs) > 0 {
 		h.Last = api.At(runs[0].Ended)
 	}

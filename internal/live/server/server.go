@@ -75,6 +75,7 @@ func (s *server) routes() map[string]http.HandlerFunc {
 		"GET /v1/jobs/{id}/logs":        s.logs,
 		"GET /v1/jobs/{id}/watch":       s.watch,
 		"POST /v1/quote":                answer(s.quote),
+		"POST /v1/estimates":            answer(s.estimates),
 		"GET /v1/clusters":              answer(s.clusters),
 		"GET /v1/history":               answer(s.history),
 		"GET /v1/history/calibration":   answer(s.calibration),

@@ -134,6 +134,24 @@ func (s *server) quote(r *http.Request) ([]api.Quote, error) {
 	return list, err
 }
 
+func (s *server) estimates(r *http.Request) ([]api.Estimate, error) {
+	asked, err := body[api.Commands](r)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]api.Estimate, 0, len(asked.Commands))
+	for _, c := range asked.Commands {
+		d, why := s.Broker.Estimate(r.Context(), c.Argv, c.Procs)
+		e := api.Estimate{Waiting: d.Waiting, Reason: why}
+		if d.Known() {
+			run := d.Work.Median() / float64(max(1, c.Procs))
+			e.RunS = &run
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
 func median(d predict.Dist) *float64 {
 	if !d.Known() {
 		return nil

@@ -196,6 +196,7 @@ var about = map[string]string{
 	"GET /v1/jobs/{id}/logs":        aboutAJob,
 	"GET /v1/jobs/{id}/watch":       aboutAJob,
 	"POST /v1/quote":                aboutAll,
+	"POST /v1/estimates":            aboutAll,
 	"GET /v1/clusters":              aboutAll,
 	"GET /v1/history":               aboutAll,
 	"GET /v1/history/calibration":   aboutAll,

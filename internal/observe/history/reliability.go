@@ -27,6 +27,9 @@ func ReliabilityOf(rows []Run) Reliability {
 	return r
 }
 
+// Succeeded is the attempts that the cluster brought to their end, in time.
+func (r Reliability) Succeeded() int { return r.Requested - r.Failed }
+
 // Known reports whether there is any experience at all.
 func (r Reliability) Known() bool { return r.Requested > 0 }
 

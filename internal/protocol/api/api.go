@@ -14,6 +14,7 @@
 //	GET  /v1/jobs/{id}/logs?stream=1&offset=0&follow=1 → the bytes; with follow until the job has ended
 //	GET  /v1/jobs/{id}/watch                           → lines of Live, the last one with Final
 //	POST /v1/quote                  Submit             → []Quote, best first
+//	POST /v1/estimates              Commands           → []Estimate, one for each
 //	GET  /v1/clusters                                  → []Cluster
 //	GET  /v1/history?program=…                         → []History
 //	GET  /v1/history/calibration                       → Calibration
@@ -214,6 +215,25 @@ type Quote struct {
 	Fits      bool     `json:"fits"` // the job could run there
 }
 
+// Commands are programs of which it is asked how long they run.
+type Commands struct {
+	Commands []Command `json:"commands"`
+}
+
+// Command is one of them, and on how many processors.
+type Command struct {
+	Argv  []string `json:"argv"`
+	Procs int      `json:"procs"`
+}
+
+// Estimate is how long a command runs on the reference host with its processors for
+// itself, from earlier runs of its program.
+type Estimate struct {
+	RunS    *float64 `json:"run_s"`   // seconds, the median; null: nothing is known
+	Waiting float64  `json:"waiting"` // part of them in which it waits for something else than a processor
+	Reason  string   `json:"reason"`
+}
+
 // Cluster is a place where jobs run.
 type Cluster struct {
 	Name        string   `json:"name"`
@@ -227,7 +247,9 @@ type Cluster struct {
 	Running     int      `json:"running"`
 	Waiting     int      `json:"waiting"`
 	Methods     []string `json:"methods"`     // checkpoint methods that work there
-	Reliability *float64 `json:"reliability"` // null: no job has ended there yet
+	Reliability *float64 `json:"reliability"` // posterior mean of the success rate, which --reliability compares with; null: no job has ended there yet
+	Ended       int      `json:"ended"`       // attempts that tell of the cluster,
+	Succeeded   int      `json:"succeeded"`   // and of them those that it brought to their end, in time
 	Why         string   `json:"why"`
 }
 
@@ -244,7 +266,9 @@ type History struct {
 	WallP90     *float64 `json:"wall_p90"`
 	WaitMean    *float64 `json:"wait_mean_s"`
 	WaitP90     *float64 `json:"wait_p90_s"`
-	Reliability *float64 `json:"reliability"`
+	Reliability *float64 `json:"reliability"` // as of clusters
+	Ended       int      `json:"ended"`
+	Succeeded   int      `json:"succeeded"`
 	Last        *Time    `json:"last"`
 }
 

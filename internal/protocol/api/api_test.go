@@ -100,7 +100,7 @@ func TestTheClientAsksWhatTheServerKnows(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Method+" "+r.URL.RequestURI())
 		if strings.Contains(r.URL.Path, "explain") || strings.HasSuffix(r.URL.Path, "jobs") && r.Method == "GET" || strings.HasSuffix(r.URL.Path, "history") ||
-			strings.HasSuffix(r.URL.Path, "quote") || strings.HasSuffix(r.URL.Path, "clusters") {
+			strings.HasSuffix(r.URL.Path, "quote") || strings.HasSuffix(r.URL.Path, "estimates") || strings.HasSuffix(r.URL.Path, "clusters") {
 			w.Write([]byte("[]"))
 			return
 		}
@@ -127,6 +127,8 @@ func TestTheClientAsksWhatTheServerKnows(t *testing.T) {
 	note(err)
 	_, err = c.Quote(ctx, &Submit{})
 	note(err)
+	_, err = c.Estimates(ctx, &Commands{})
+	note(err)
 	_, err = c.Clusters(ctx)
 	note(err)
 	_, err = c.History(ctx, "a b")
@@ -141,7 +143,7 @@ func TestTheClientAsksWhatTheServerKnows(t *testing.T) {
 		t.Error(err)
 	}
 	want := "GET /v1/ping|POST /v1/jobs|GET /v1/jobs?all=1|GET /v1/jobs/a%2Fb|POST /v1/jobs/1/cancel|POST /v1/jobs/1/migrate|POST /v1/jobs/1/checkpoint|" +
-		"GET /v1/jobs/1/explain|POST /v1/quote|GET /v1/clusters|GET /v1/history?program=a+b|GET /v1/history/calibration|POST /v1/shutdown|" +
+		"GET /v1/jobs/1/explain|POST /v1/quote|POST /v1/estimates|GET /v1/clusters|GET /v1/history?program=a+b|GET /v1/history/calibration|POST /v1/shutdown|" +
 		"GET /v1/jobs/1/logs?stream=2&offset=7&follow=1"
 	if got := strings.Join(asked, "|"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

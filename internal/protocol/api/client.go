@@ -102,6 +102,11 @@ func (c *Client) Quote(ctx context.Context, s *Submit) ([]Quote, error) {
 	return post[[]Quote](ctx, c, "/v1/quote", s)
 }
 
+// Estimates says how long commands run, by earlier runs.
+func (c *Client) Estimates(ctx context.Context, s *Commands) ([]Estimate, error) {
+	return post[[]Estimate](ctx, c, "/v1/estimates", s)
+}
+
 // Clusters lists the clusters.
 func (c *Client) Clusters(ctx context.Context) ([]Cluster, error) {
 	return get[[]Cluster](ctx, c, "/v1/clusters")
