@@ -20,7 +20,7 @@ and seeds; those with the live broker are measurements of this machine.`,
 		Args: a.noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.koalaCommand(), a.adaptiveCommand(), a.workflowCommand(), a.modelsCommand(), a.nodesCommand(), a.skeletonsCommand(), a.sensorCommand(), a.spinnerCommand())
+	cmd.AddCommand(a.koalaCommand(), a.adaptiveCommand(), a.predictionsCommand(), a.workflowCommand(), a.modelsCommand(), a.nodesCommand(), a.skeletonsCommand(), a.sensorCommand(), a.spinnerCommand())
 	return cmd
 }
 
