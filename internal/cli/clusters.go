@@ -16,8 +16,8 @@ func (a *app) clustersCommand() *cobra.Command {
 		Short: "List the clusters and how busy they are",
 		Long: `Lists the clusters: their processors and how many are idle, their speed relative to
 the reference host, the share of a processor that a newcomer would get beside the
-work of others, how many of their jobs came to their end, and the checkpoint
-methods that work there.`,
+work of others, how many of the jobs that ended there succeeded (a failure of the
+program itself does not count), and the checkpoint methods that work there.`,
 		Example: `  godwit clusters
   godwit clusters -o json`,
 		Args: noArguments,
@@ -31,11 +31,11 @@ methods that work there.`,
 					return writeJSON(a.stdout, orEmpty(list))
 				}
 				a.warnStale(cmd.Context(), c)
-				t := newTable("cluster", "state", "hosts", "processors", "idle", "speed", "share", "running", "waiting", "reliable", "saves by").right(2, 3, 4, 5, 6, 7, 8, 9)
+				t := newTable("cluster", "state", "hosts", "processors", "idle", "speed", "share", "running", "waiting", "succeeded", "saves by").right(2, 3, 4, 5, 6, 7, 8, 9)
 				for i := range list {
 					x := &list[i]
 					t.add(x.Name, sentence(x.State, x.Why), fmt.Sprint(x.Hosts), fmt.Sprint(x.Procs), fmt.Sprint(x.Idle), speedText(x.Speed), partText(&x.Share),
-						fmt.Sprint(x.Running), fmt.Sprint(x.Waiting), partText(x.Reliability), strings.Join(x.Methods, " "))
+						fmt.Sprint(x.Running), fmt.Sprint(x.Waiting), succeededText(x.Succeeded, x.Ended), strings.Join(x.Methods, " "))
 				}
 				return t.print(a.stdout, a.width())
 			})
@@ -100,11 +100,11 @@ func (a *app) printHistory(list []api.History, output string) error {
 		a.say("nothing has run yet")
 		return nil
 	}
-	t := newTable("program", "cluster", "runs", "failed", "late", "CPU 50 %", "CPU 90 %", "ran 50 %", "ran 90 %", "waited", "reliable", "last").right(2, 3, 4, 5, 6, 7, 8, 9, 10)
+	t := newTable("program", "cluster", "runs", "failed", "late", "CPU 50 %", "CPU 90 %", "ran 50 %", "ran 90 %", "waited", "succeeded", "last").right(2, 3, 4, 5, 6, 7, 8, 9, 10)
 	for i := range list {
 		h := &list[i]
 		t.add(h.Program, h.Cluster, fmt.Sprint(h.Runs), fmt.Sprint(h.Failed), fmt.Sprint(h.Missed), secondsText(h.CPUP50), secondsText(h.CPUP90),
-			secondsText(h.WallP50), secondsText(h.WallP90), secondsText(h.WaitMean), partText(h.Reliability), a.momentText(h.Last))
+			secondsText(h.WallP50), secondsText(h.WallP90), secondsText(h.WaitMean), succeededText(h.Succeeded, h.Ended), a.momentText(h.Last))
 	}
 	return t.print(a.stdout, a.width())
 }
@@ -118,15 +118,24 @@ func (a *app) printCalibration(c *api.Calibration, output string) error {
 	fmt.Fprintf(&b, "%s of %s\n", plural(int64(c.Predictions), "prediction"), plural(int64(c.Jobs), "job"))
 	var t rows
 	if c.MedianError != nil {
-		t.add("remaining time", "off by %s in the median, from one third of the run on", percent(*c.MedianError))
+		t.add("time to the end", "median error %s of the quotes at submission", percent(*c.MedianError))
 	}
 	for _, x := range c.Bands {
-		t.add(fmt.Sprintf("%.0f %% bands", 100*x.Band), "%s held, of %d", percent(x.Held), x.Count)
+		t.add(fmt.Sprintf("%.0f %% interval", 100*x.Band), "%s held, of %d", percent(x.Held), x.Count)
 	}
 	for _, x := range c.Chances {
-		t.add(fmt.Sprintf("chance %.0f to %.0f %%", 100*x.From, 100*x.To), "%s met, %s was said in the mean, of %d", percent(x.Met), percent(x.Mean), x.Count)
+		t.add(fmt.Sprintf("chance %.0f to %.0f %%", 100*x.From, 100*x.To), "%s met, mean chance given %s, of %d", percent(x.Met), percent(x.Mean), x.Count)
 	}
 	t.write(&b)
 	_, err := fmt.Fprint(a.stdout, b.String())
 	return err
+}
+
+// succeededText is how many of the attempts that ended in a cluster it brought to their
+// end: of few, a rate would say more than is known.
+func succeededText(succeeded, ended int) string {
+	if ended == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%d of %d", succeeded, ended)
 }

@@ -107,7 +107,10 @@ func (a *app) standing(j *api.Job) string {
 	switch {
 	case j.Deadline == nil:
 	case j.DeadlineMet == nil:
-		text += ", deadline " + a.momentText(j.Deadline) + ", in time with " + chanceText(j.PDeadline)
+		text += ", deadline " + a.momentText(j.Deadline)
+		if j.PDeadline != nil {
+			text += ", chance of meeting it " + chanceText(j.PDeadline)
+		}
 	case j.Ended == nil:
 		text += ", deadline missed"
 	case late(j):

@@ -132,7 +132,7 @@ func (a *app) predictHost(ctx context.Context, m *perfmodel.Model, host string) 
 
 func (a *app) printPrediction(r predictReport) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s at size %s on %s: %s of CPU time, %s to %s with nine chances in ten\n",
+	fmt.Fprintf(&b, "%s at size %s on %s: %s of CPU time, 90 %% interval %s to %s\n",
 		strings.TrimSuffix(r.Model, modelSuffix), digits(r.Size), r.Host, duration(r.Seconds), duration(r.Low), duration(r.High))
 	if r.Waiting > 0.005*r.Seconds || r.Touching > 0.005*r.Seconds {
 		fmt.Fprintf(&b, "  of these %s waiting for memory and %s for the kernel to give it\n", duration(r.Waiting), duration(r.Touching))

@@ -72,7 +72,9 @@ const quoteLong = `Says what would become of a job, without submitting it: for e
 it would wait, how long its files would travel, how long it would run, when it would
 be done, and how likely it is that this is before the deadline, with the reason.
 
-How long a program runs is known from earlier runs or from --estimate.`
+How long a program runs is known from earlier runs, by the CPU time they used and by
+the time they waited for something else, or from --estimate. Of a program of which
+neither is known no end and no chance is given (–; null in JSON).`
 
 const quoteExample = `  godwit quote --deadline 60s --estimate 30s -- ./examples/jobs/burn 30
   godwit quote examples/jobs/pi.yaml
@@ -125,7 +127,7 @@ func orEmpty[T any](list []T) []T {
 }
 
 func (a *app) printQuotes(quotes []api.Quote, due bool) error {
-	t := newTable("cluster", "wait", "transfer", "run", "done", "done with 90 %", "in time", "why").right(1, 2, 3, 6)
+	t := newTable("cluster", "wait", "transfer", "run", "done", "90 % by", "in time", "why").right(1, 2, 3, 6)
 	for _, q := range quotes {
 		chance := "–"
 		if due {
