@@ -178,7 +178,8 @@ func TestTheShareMattersLittleToWhoRarelyComputes(t *testing.T) {
 		w.Add(s)
 	}
 	d := mustRemain(t, w)
-	if d.Median() < 1.9 || d.Median() > 2.4 || d.Quantile(0.95) > 3 {
-		t.Errorf("about 2 s are left, predicted %.2f (%.2f to %.2f)", d.Median(), d.Quantile(0.05), d.Quantile(0.95))
+	// It was delayed for 0.3 of the 2 s, and so it may be of the rest.
+	if d.Median() < 2.2 || d.Median() > 2.7 || d.Quantile(0.95) > 3 {
+		t.Errorf("about 2.5 s are left, predicted %.2f (%.2f to %.2f)", d.Median(), d.Quantile(0.05), d.Quantile(0.95))
 	}
 }
