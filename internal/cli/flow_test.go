@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -209,5 +211,34 @@ func TestAPlanCanBeMadeOnASimGridPlatform(t *testing.T) {
 	}
 	if err := flow.Check(d, g, p.Schedule); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTheLegendOfAGanttChartFollowsTheTime(t *testing.T) {
+	var tasks []flow.Task
+	s := &flow.Schedule{Makespan: 10}
+	// Nine kinds of which the last starts first; one task of each but of the kind z three.
+	for i, name := range []string{"i1", "h1", "g1", "f1", "e1", "d1", "c1", "b1", "z1", "z2", "z3"} {
+		tasks = append(tasks, flow.Task{Name: name})
+		s.Slots = append(s.Slots, flow.Slot{Start: float64(9 - i), End: 10})
+	}
+	d, err := flow.NewDAG(tasks[:3], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(ganttKinds(d, s)); got != "[g h i]" {
+		t.Errorf("kinds %s, want those that start first before the others", got)
+	}
+	if d, err = flow.NewDAG(tasks, nil); err != nil {
+		t.Fatal(err)
+	}
+	kinds := ganttKinds(d, s)
+	if len(kinds) != len(ganttColours)-1 || kinds[0] != "z" || kinds.colour("b1") != ganttColours[len(ganttColours)-1] {
+		t.Errorf("of nine kinds %v have colours of their own, b has %s", kinds, kinds.colour("b1"))
+	}
+	svg := string(ganttSVG(d, flow.NewGrid([]flow.Host{{Name: "h", Cores: 1, Speed: 1}}, 1, func(int, int) flow.Route { return flow.Route{} }), s,
+		&flowReport{Workflow: "w", Platform: "p", MakespanS: 10, Heuristic: flow.Improved}))
+	if !strings.Contains(svg, "w on p: makespan 10.0 s (local search)") || !strings.Contains(svg, ">others<") {
+		t.Errorf("title or legend: %.600s", svg)
 	}
 }

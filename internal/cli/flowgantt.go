@@ -23,8 +23,8 @@ const (
 	ganttLabels = 9.0    // rows lower than this have no name
 )
 
-// ganttColours are given to kinds of tasks, the frequent ones first; the last
-// is for all others. They can be told apart by people who see colours
+// ganttColours are given to kinds of tasks in the order in which they start; where there
+// are more, the last is for all others. They can be told apart by people who see colours
 // differently (Okabe and Ito).
 var ganttColours = []string{"#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999"}
 
@@ -37,10 +37,10 @@ func ganttSVG(d *flow.DAG, g *flow.Grid, s *flow.Schedule, r *flowReport) []byte
 	scale := ganttWidth / math.Max(s.Makespan, 1e-9)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" role="img" font-family="Arial, Helvetica, sans-serif" font-size="11">`+"\n", width, height, width, height)
-	title := fmt.Sprintf("%s on %s: %s by %s", r.Workflow, r.Platform, seconds(r.MakespanS), r.Heuristic)
+	title := ganttTitle(r)
 	fmt.Fprintf(&b, "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<text x=\"10\" y=\"18\" font-size=\"14\">%s</text>\n", escaped(title), escaped(title))
-	kinds := ganttKinds(d)
-	ganttLegend(&b, kinds)
+	kinds := ganttKinds(d, s)
+	ganttLegend(&b, kinds, len(kinds) < countKinds(d))
 	ganttAxis(&b, s.Makespan, scale, ganttTop+high*float64(len(rows)))
 	for i, row := range rows {
 		if high >= ganttLabels {
@@ -56,6 +56,16 @@ func ganttSVG(d *flow.DAG, g *flow.Grid, s *flow.Schedule, r *flowReport) []byte
 	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()
+}
+
+// ganttTitle names the workflow, the platform, the makespan and, for a plan, how it was
+// found.
+func ganttTitle(r *flowReport) string {
+	title := fmt.Sprintf("%s on %s: makespan %s", r.Workflow, r.Platform, seconds(r.MakespanS))
+	if r.Heuristic != "" {
+		title += " (" + heuristicName(r.Heuristic) + ")"
+	}
+	return title
 }
 
 type ganttLane struct{ host, core int }
@@ -80,23 +90,39 @@ func ganttRows(s *flow.Schedule) ([]ganttLane, map[ganttLane]int) {
 	return rows, at
 }
 
-// kindList is the kinds of tasks, the most frequent first.
+// kindList is the kinds of tasks that have a colour of their own, in the order in which
+// their first tasks start.
 type kindList []string
 
 // ganttKinds reads the kind of a task from its id, which in recorded workflows
-// is the program and a number: mProject_ID0000007.
-func ganttKinds(d *flow.DAG) kindList {
-	count := map[string]int{}
+// is the program and a number: mProject_ID0000007. Where there are more kinds than
+// colours, the most frequent ones have one, and the last colour is for all others.
+func ganttKinds(d *flow.DAG, s *flow.Schedule) kindList {
+	count, first := map[string]int{}, map[string]float64{}
 	var kinds kindList
 	for i := range d.Tasks {
 		k := kindOf(d.Tasks[i].Name)
 		if count[k] == 0 {
 			kinds = append(kinds, k)
+			first[k] = s.Slots[i].Start
 		}
 		count[k]++
+		first[k] = min(first[k], s.Slots[i].Start)
 	}
-	slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(count[b], count[a]) })
+	if len(kinds) > len(ganttColours) {
+		slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(count[b], count[a]) })
+		kinds = kinds[:len(ganttColours)-1]
+	}
+	slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(first[a], first[b]) })
 	return kinds
+}
+
+func countKinds(d *flow.DAG) int {
+	seen := map[string]bool{}
+	for i := range d.Tasks {
+		seen[kindOf(d.Tasks[i].Name)] = true
+	}
+	return len(seen)
 }
 
 func kindOf(id string) string {
@@ -109,17 +135,19 @@ func kindOf(id string) string {
 }
 
 func (k kindList) colour(id string) string {
-	i := slices.Index(k, kindOf(id))
-	return ganttColours[min(i, len(ganttColours)-1)]
+	if i := slices.Index(k, kindOf(id)); i >= 0 {
+		return ganttColours[i]
+	}
+	return ganttColours[len(ganttColours)-1]
 }
 
-func ganttLegend(b *bytes.Buffer, kinds kindList) {
+func ganttLegend(b *bytes.Buffer, kinds kindList, others bool) {
 	x := 10.0
+	if others {
+		kinds = append(slices.Clone(kinds), "others")
+	}
 	for i, k := range kinds {
-		if i == len(ganttColours)-1 && len(kinds) > len(ganttColours) {
-			k = "others"
-		}
-		if i == len(ganttColours) || x > ganttLeft+ganttWidth-60 {
+		if x > ganttLeft+ganttWidth-60 {
 			return
 		}
 		if r := []rune(k); len(r) > 24 {

@@ -138,12 +138,23 @@ func reportOf(path string, p *platform.Platform, d *flow.DAG, g *flow.Grid, plan
 	return r
 }
 
+// heuristicName is what people call a heuristic.
+func heuristicName(name string) string {
+	switch name {
+	case flow.Improved:
+		return "local search"
+	case flow.HEFT, flow.PEFT:
+		return strings.ToUpper(name)
+	}
+	return name
+}
+
 // table is the report for people.
 func (r *flowReport) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, plural(int64(r.Tasks), "task"), plural(int64(r.Edges), "edge"),
 		r.Platform, plural(int64(r.Hosts), "host"), plural(int64(r.cores), "core"))
-	fmt.Fprintf(&b, "  makespan     %s, by %s\n", seconds(r.MakespanS), r.Heuristic)
+	fmt.Fprintf(&b, "  makespan     %s (%s)\n", seconds(r.MakespanS), heuristicName(r.Heuristic))
 	fmt.Fprintf(&b, "  lower bound  %s", seconds(r.LowerBoundS))
 	if r.LowerBoundS > 0 {
 		fmt.Fprintf(&b, ", %s below", percent(1-r.LowerBoundS/r.MakespanS))
@@ -155,7 +166,11 @@ func (r *flowReport) table() string {
 		if o.Makespan > r.MakespanS {
 			above = percent(o.Makespan/r.MakespanS - 1)
 		}
-		cells = append(cells, []string{o.Heuristic, seconds(o.Makespan), above})
+		name := o.Heuristic // as --heuristics takes it
+		if name == flow.Improved {
+			name = heuristicName(name)
+		}
+		cells = append(cells, []string{name, seconds(o.Makespan), above})
 	}
 	writeCells(&b, cells)
 	return b.String()

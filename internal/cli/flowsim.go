@@ -275,7 +275,7 @@ func (r *flowSimReport) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s, %s) on %s (%s, %s)\n", r.Workflow, plural(int64(r.Tasks), "task"), plural(int64(r.Edges), "edge"),
 		r.Platform, plural(int64(r.Hosts), "host"), plural(int64(r.cores), "core"))
-	fmt.Fprintf(&b, "  makespan     %s, planned %s by %s\n", seconds(r.MakespanS), seconds(r.PlannedS), r.Heuristic)
+	fmt.Fprintf(&b, "  makespan     %s, planned %s (%s)\n", seconds(r.MakespanS), seconds(r.PlannedS), heuristicName(r.Heuristic))
 	fmt.Fprintf(&b, "  lower bound  %s, by the models and without transfers\n", seconds(r.LowerBoundS))
 	fmt.Fprintf(&b, "  on the way   %s, %s, %s of files between hosts\n", plural(int64(r.Replans), "new plan"), plural(int64(r.Lost), "lost run"), bytesText(int64(r.MovedB)))
 	if len(r.Failed) > 0 {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -263,9 +262,10 @@ func (a *app) flowEnd(s *flowrun.State, output string) error {
 
 func flowEnding(s *flowrun.State, r *flowRunReport) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %s done in %s, planned %s by %s", r.Workflow, r.Done, plural(int64(r.Tasks), "task"), seconds(r.MakespanS), seconds(r.PlannedS), r.Heuristic)
+	fmt.Fprintf(&b, "%s: %d of %s done in %s; planned makespan %s (%s)", r.Workflow, r.Done, plural(int64(r.Tasks), "task"),
+		seconds(r.MakespanS), seconds(r.PlannedS), heuristicName(r.Heuristic))
 	if r.Replans > 0 {
-		fmt.Fprintf(&b, " and again %s", plural(int64(r.Replans), "time"))
+		fmt.Fprintf(&b, ", replanned %s", plural(int64(r.Replans), "time"))
 	}
 	b.WriteString("\n")
 	for _, l := range flowTree(s) {
@@ -318,6 +318,6 @@ func ranGantt(s *flowrun.State) []byte {
 	}
 	span := to.Sub(from).Seconds()
 	g := flow.NewGrid(s.Hosts, len(s.Hosts), func(int, int) flow.Route { return flow.Route{} })
-	r := &flowReport{Workflow: s.Flow.Name, Platform: plural(int64(len(s.Hosts)), "cluster"), MakespanS: span, Heuristic: cmp.Or(s.First.Heuristic, "plan")}
+	r := &flowReport{Workflow: s.Flow.Name, Platform: plural(int64(len(s.Hosts)), "cluster"), MakespanS: span}
 	return ganttSVG(s.DAG, g, &flow.Schedule{Slots: slots, Makespan: span}, r)
 }

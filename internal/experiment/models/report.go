@@ -31,24 +31,25 @@ func (r *Results) Write(dir string) (string, error) {
 	return path, f.Commit()
 }
 
-// figure shows predicted against measured time of all programs, and the line on
-// which both are equal.
+// figure shows predicted against measured time of all programs with the intervals of
+// the predictions, and the line on which both are equal.
 func (r *Results) figure() plot.Chart {
-	c := plot.Chart{Title: "CPU time at 2, 5 and 10 times the largest fitted size", XLabel: "measured, s", YLabel: "predicted, s",
+	c := plot.Chart{Title: "CPU time at 2, 5 and 10 times the largest fitted size",
+		XLabel: "measured CPU time (s)", YLabel: "predicted CPU time (s), 90 % interval",
 		LogX: true, LogY: true}
 	low, high := 1e9, 0.0
 	for i, k := range r.Cases {
-		var x, y []float64
+		s := plot.NewScatter(k.Name, nil, nil)
 		for _, p := range k.Checked {
-			x, y = append(x, p.Measured), append(y, p.Predicted.Value)
+			s.X, s.Y = append(s.X, p.Measured), append(s.Y, p.Predicted.Value)
+			s.Low, s.High = append(s.Low, p.Predicted.Low), append(s.High, p.Predicted.High)
 			low, high = min(low, p.Measured), max(high, p.Measured)
 		}
-		s := plot.NewScatter(k.Name, x, y)
 		s.Style = 1 + i
 		c.Series = append(c.Series, s)
 	}
-	equal := plot.NewLine("equal", []float64{low, high}, []float64{low, high})
-	equal.Style = 1 + len(r.Cases)
+	equal := plot.NewLine("predicted = measured", []float64{low, high}, []float64{low, high})
+	equal.Style, equal.NoMarkers = 1+len(r.Cases), true
 	c.Series = append(c.Series, equal)
 	return c
 }

@@ -37,6 +37,12 @@ func (c Chart) extents() (x, y extent) {
 	x, y = nothing(), nothing()
 	zero := false // bars stand on zero
 	for _, s := range c.Series {
+		for i := range s.Low {
+			if low, high, ok := c.interval(s, i); ok {
+				y.add(low)
+				y.add(high)
+			}
+		}
 		if s.Kind == Bar {
 			for i, h := range c.bars(s) {
 				if !math.IsNaN(h) {

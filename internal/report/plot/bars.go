@@ -41,6 +41,9 @@ func (p plane) bars(chart Chart) {
 			if r.y1 > r.y0 {
 				look.bar(p.s, r)
 			}
+			if low, high, ok := chart.interval(chart.Series[i], g); ok {
+				p.errorBar(errorBarColor, (r.x0+r.x1)/2, low, high)
+			}
 		}
 	}
 	p.s.line(axisPen, xy{p.area.x0, p.base()}, xy{p.area.x1, p.base()})

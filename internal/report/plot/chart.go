@@ -72,6 +72,10 @@ type Series struct {
 	Name string
 	Kind Kind
 	X, Y []float64
+	// Low and High are the intervals of the values, drawn as error bars; nil: none.
+	Low, High []float64
+	// NoMarkers leaves out the points of a line that has few: it is no data.
+	NoMarkers bool
 	// Style chooses colour, dashes and marker, counted from 1; 0 takes the
 	// position in the chart. It keeps a policy blue in every chart of a figure
 	// although the first chart has more series than the second.

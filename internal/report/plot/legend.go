@@ -63,7 +63,7 @@ func (c Chart) shape(s Series) shape {
 	case Scatter:
 		return pointShape
 	case Line:
-		if len(c.points(s)) <= fewPoints {
+		if len(c.points(s)) <= fewPoints && !s.NoMarkers {
 			return lineAndPointShape
 		}
 	}

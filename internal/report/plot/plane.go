@@ -70,10 +70,12 @@ func (p plane) series(chart Chart) {
 		pts := chart.points(s)
 		switch s.Kind {
 		case Scatter:
+			p.errorBars(chart, s, look)
 			p.scatter(pts, look)
 		case Line:
 			p.curve(thin(pts, p.column), look)
-			if len(pts) <= fewPoints {
+			p.errorBars(chart, s, look)
+			if len(pts) <= fewPoints && !s.NoMarkers {
 				p.scatter(pts, look)
 			}
 		case Step:
