@@ -88,10 +88,16 @@ func Fit(ctx context.Context, o Options) (*perfmodel.Model, error) {
 	if err := o.rounds(ctx, sizes, leastRuns, mostRuns, enoughCPU); err != nil {
 		return nil, err
 	}
-	m.Feels = feeling(sizes)
+	usual := make([]*timed, len(sizes))
 	for i, t := range sizes {
+		usual[i] = t.usual()
+	}
+	m.Feels = feeling(usual)
+	bursts := burstFactor(sizes, usual)
+	for i, t := range usual {
 		count := m.Runs[i].Count
 		m.Runs[i] = t.run(m.Feels)
+		m.Runs[i].CPU *= bursts
 		m.Runs[i].Count = count
 		if counter == perfmodel.CounterTime {
 			m.Runs[i].Count = m.Runs[i].CPU / m.Runs[i].Slow * o.Host.Operations
@@ -165,7 +171,8 @@ func (t *timed) wants(least, most int, enough time.Duration) bool {
 
 // run is what the runs say together. The mean, not the least or the median: on a
 // host that is now faster and now slower a long run has its share of both, and is
-// as long as the sum of its parts. feels is how much the program feels that.
+// as long as the sum of its parts. feels is how much the program feels that. Runs that
+// are no more than bad luck are left out before: see usual.
 func (t *timed) run(feels float64) perfmodel.Run {
 	felt, steady := make([]float64, len(t.took)), make([]float64, len(t.took))
 	for i, v := range t.took {

@@ -227,6 +227,52 @@ func TestTheTimeOfSeveralRunsIsTheirMeanWithItsSpread(t *testing.T) {
 	}
 }
 
+func TestASingleRunThatWasDisturbedDoesNotBendTheTimesOfItsSize(t *testing.T) {
+	make := func(size, took float64, disturbed ...float64) *timed {
+		x := &timed{size: size}
+		for i := range 20 {
+			x.took, x.slow = append(x.took, took*(1+0.01*float64(i%5-2))), append(x.slow, 1)
+		}
+		for _, d := range disturbed {
+			x.took, x.slow = append(x.took, d), append(x.slow, 1)
+		}
+		for _, v := range x.took {
+			x.sum += v
+		}
+		return x
+	}
+	all := []*timed{make(1, 1), make(2, 8, 80), make(3, 27)}
+	var usual []*timed
+	for i, x := range all {
+		u := x.usual()
+		if len(u.took) != 20 {
+			t.Errorf("size %d: %d of %d runs are usual, want 20", i+1, len(u.took), len(x.took))
+		}
+		usual = append(usual, u)
+	}
+	if r := usual[1].run(1); math.Abs(r.CPU-8) > 1e-9 || r.Noise > 0.03 {
+		t.Errorf("%+v: want 8 s", r)
+	}
+	// 72 s more than 728 s, half of which is taken to last.
+	if f := burstFactor(all, usual); math.Abs(f-math.Sqrt(800.0/728)) > 1e-9 {
+		t.Errorf("factor %v", f)
+	}
+	if f := burstFactor(usual, usual); f != 1 {
+		t.Errorf("factor %v without bursts", f)
+	}
+}
+
+func TestRunsThatDifferEvenlyAreAllUsual(t *testing.T) {
+	even := &timed{took: []float64{1, 1.3, 1.6, 1.9, 2.2, 2.5}, slow: []float64{1, 1, 1, 1, 1, 1}}
+	slow := &timed{took: []float64{1, 1, 1, 1, 1, 1.5}, slow: []float64{1, 1, 1, 1, 1, 1.5}} // known to be the host
+	few := &timed{took: []float64{1, 1, 9}, slow: []float64{1, 1, 1}}
+	for _, x := range []*timed{even, slow, few} {
+		if u := x.usual(); len(u.took) != len(x.took) {
+			t.Errorf("of %v only %v", x.took, u.took)
+		}
+	}
+}
+
 func TestABadMomentOfTheHostIsNoSpreadOfTheProgram(t *testing.T) {
 	r := (&timed{took: []float64{1, 1, 2, 2}, slow: []float64{1, 1, 2, 2}, sum: 6}).run(1)
 	if r.CPU != 1.5 || r.Noise != 0 || r.Slow != 1.5 || math.Abs(r.SlowOff-math.Sqrt(1.0/3)) > 1e-9 {

@@ -76,7 +76,9 @@ func (p Pace) factors() parts { return parts{p.Start, p.Each, p.Random, p.InOrde
 // What is expected of a pace before anything was measured. The latency of a random
 // line is that of a chain of accesses, each of which waits for the one before: a
 // program waits for all of it if it is such a chain, for a tenth if the processor
-// keeps ten accesses under way, so the factor lies evenly between these. Lines in
+// keeps ten accesses under way. Between these the factor lies evenly in proportion,
+// with a middle of a third: a mean of half would be three times too high for some and
+// never more than half too low for others (fft was predicted too high by it). Lines in
 // order are fetched ahead while the program computes: of the two the longer counts,
 // and of the shorter the part that was measured on the host, more or less: programs
 // that follow several streams of lines at once have been seen to hide more, others
@@ -84,7 +86,7 @@ func (p Pace) factors() parts { return parts{p.Start, p.Each, p.Random, p.InOrde
 // operations for a loop of some ten instructions, which is less and less the longer
 // the loops are, and would be taken for a part of each instruction.
 const (
-	random, randomOff   = 0.55, 0.26
+	random, randomOff   = 0.35, 0.25
 	inOrder, inOrderOff = 1, 0.25
 	besideOff           = 0.25
 	touch, touchOff     = 1, 0.3
