@@ -60,10 +60,10 @@ func (l *life) onEviction() {
 		l.killProgram()
 	case cannotBeSaved:
 		l.doomed = true
-		l.note("limit", "stay", "the manager of "+l.attempt.Cluster+" ends it soon, and it cannot be saved", nil)
+		l.note("limit", "stay", "the walltime limit of "+l.attempt.Cluster+" is near, and it cannot be checkpointed", nil)
 		l.evicted = time.NewTimer(notice(l.now()) - lastMoment)
 	default:
-		l.note("limit", "leave", "the manager of "+l.attempt.Cluster+" ends it soon; it is to be continued", nil)
+		l.note("limit", "leave", "the walltime limit of "+l.attempt.Cluster+" is near; it continues from a checkpoint", nil)
 		l.stop(stopOrder{notice(l.now()) * 3 / 4, "the time limit of the cluster is near"})
 	}
 }

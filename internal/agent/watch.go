@@ -203,8 +203,15 @@ func (l *life) tellChange() {
 	if w.chance >= 0 {
 		inputs["p_deadline"] = w.chance
 	}
-	l.note("predict", fmt.Sprintf("it now gets on as with %.0f %% of its processors instead of %.0f %%", 100*c.To, 100*c.From),
-		"the samples since then cannot be chance; what went before is not counted any more", inputs)
+	l.note("predict", fmt.Sprintf("CPU share %s from %.0f %% to %.0f %%", direction(c.From, c.To), 100*c.From, 100*c.To),
+		"change detected; earlier samples no longer count", inputs)
+}
+
+func direction(from, to float64) string {
+	if to < from {
+		return "dropped"
+	}
+	return "rose"
 }
 
 // askIfInDanger asks the broker for a better place if the deadline is in danger
@@ -218,7 +225,7 @@ func (l *life) askIfInDanger() {
 	if l.attempt.Spec.Adapt != "" {
 		if w.chance < w.asking.confidence && !w.warned && w.asking.danger(w.chance, l.now(), left) {
 			w.warned = true
-			l.note("predict", "the deadline is in danger", "the job is not to be moved, so nothing is done about it",
+			l.note("predict", "the deadline is in danger", "migration is off for this job (--adapt off)",
 				map[string]any{"p_deadline": w.chance})
 		}
 		return

@@ -166,7 +166,7 @@ func (a *app) noSuchCommand(cmd *cobra.Command, args []string) error {
 	if !cmd.HasParent() && badinput.Nearest(args[0], known) == "" {
 		want = "godwit help lists them all"
 	}
-	return &badinput.Error{Field: cmd.CommandPath(), Value: args[0], Want: "unknown command, " + want}
+	return &badinput.Error{Field: cmd.CommandPath(), Value: args[0], Problem: "unknown command, " + want}
 }
 
 // noArguments refuses arguments of a command that takes flags only.
@@ -174,5 +174,5 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return &badinput.Error{Field: cmd.CommandPath(), Value: args[0], Want: "no argument, only flags"}
+	return &badinput.Error{Problem: fmt.Sprintf("%s takes no arguments (got %q)", cmd.CommandPath(), args[0])}
 }

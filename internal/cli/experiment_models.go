@@ -69,7 +69,7 @@ type modelsResult struct {
 
 func (a *app) models(ctx context.Context, f *modelsFlags) error {
 	if f.again && len(f.only) > 0 {
-		return &badinput.Error{Field: "--again", Want: "not together with --only: nothing is measured"}
+		return &badinput.Error{Field: "--again", Problem: "not together with --only: nothing is measured"}
 	}
 	for _, name := range f.only {
 		if !slices.Contains(models.Names(), name) {
@@ -84,7 +84,7 @@ func (a *app) models(ctx context.Context, f *modelsFlags) error {
 				return &badinput.Error{File: f.results, Want: "results of this experiment (or remove it)", Err: err}
 			}
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return &badinput.Error{File: f.results, Want: "a file that can be read", Err: err}
+			return &badinput.Error{File: f.results, Problem: "cannot be read", Err: err}
 		}
 	}
 	if err := os.MkdirAll(filepath.Dir(f.results), 0o755); err != nil {

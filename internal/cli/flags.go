@@ -119,9 +119,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown):
 		return unknownFlag(cmd, unknown)
 	case errors.As(err, &lacks):
-		return &badinput.Error{Field: "--" + lacks.GetFlag().Name, Want: "a value after it"}
+		return &badinput.Error{Field: "--" + lacks.GetFlag().Name, Problem: "needs a value"}
 	}
-	return &badinput.Error{Want: err.Error()}
+	return &badinput.Error{Problem: err.Error()}
 }
 
 // wanted is what would be right in place of a wrong value.
@@ -138,7 +138,7 @@ func wanted(e *pflag.InvalidValueError) string {
 func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	name := e.GetSpecifiedName()
 	if short := e.GetSpecifiedShortnames(); short != "" {
-		return &badinput.Error{Field: cmd.CommandPath(), Value: "-" + short, Want: "unknown flag, see " + cmd.CommandPath() + " --help"}
+		return &badinput.Error{Field: cmd.CommandPath(), Value: "-" + short, Problem: "unknown flag, see " + cmd.CommandPath() + " --help"}
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
@@ -146,5 +146,5 @@ func unknownFlag(cmd *cobra.Command, e *pflag.NotExistError) error {
 	if near := badinput.Nearest(name, known); near != "" {
 		want = "unknown flag, did you mean --" + near + "?"
 	}
-	return &badinput.Error{Field: cmd.CommandPath(), Value: "--" + name, Want: want}
+	return &badinput.Error{Field: cmd.CommandPath(), Value: "--" + name, Problem: want}
 }

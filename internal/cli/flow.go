@@ -85,11 +85,11 @@ const maxSteps = 1_000_000_000
 func oneArgument(cmd *cobra.Command, args []string, what string) error {
 	switch len(args) {
 	case 0:
-		return &badinput.Error{Field: cmd.CommandPath(), Want: what + " as argument"}
+		return &badinput.Error{Problem: cmd.CommandPath() + " needs " + what}
 	case 1:
 		return nil
 	}
-	return &badinput.Error{Field: cmd.CommandPath(), Value: args[1], Want: "one argument, " + what}
+	return &badinput.Error{Problem: fmt.Sprintf("%s takes one argument, %s (got also %q)", cmd.CommandPath(), what, args[1])}
 }
 
 // heuristicList is a flag with names of heuristics.

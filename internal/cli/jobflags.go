@@ -95,7 +95,7 @@ func (a *app) readJob(cmd *cobra.Command, args []string, f *jobFlags, bare bool)
 	}
 	job, warnings, err := jobfile.Read(args[0], o)
 	for _, w := range warnings {
-		a.say((&badinput.Error{File: w.File, Line: w.Line, Field: w.Field, Want: w.Text}).Error())
+		a.say((&badinput.Error{File: w.File, Line: w.Line, Field: w.Field, Problem: w.Text}).Error())
 	}
 	return job, err
 }

@@ -57,7 +57,7 @@ func findLab(name string) (*lab.Lab, error) {
 		}
 		switch len(names) {
 		case 0:
-			return nil, &badinput.Error{Want: "there is no lab (godwit lab up FILE makes one)"}
+			return nil, &badinput.Error{Problem: "there is no lab (godwit lab up FILE makes one)"}
 		case 1:
 			name = names[0]
 		default:
@@ -67,7 +67,7 @@ func findLab(name string) (*lab.Lab, error) {
 	l, err := lab.Open(name)
 	if errors.Is(err, lab.ErrNone) {
 		names, _ := lab.List()
-		return nil, &badinput.Error{Field: "--lab", Value: name, Want: badinput.Unknown("lab", name, names)}
+		return nil, &badinput.Error{Field: "--lab", Value: name, Problem: badinput.Unknown("lab", name, names)}
 	}
 	return l, err
 }
@@ -109,7 +109,7 @@ no limit. cut and join are for hosts and sites.`,
 				return err
 			}
 			if err := l.CheckWords(args); err != nil {
-				return &badinput.Error{Field: cmd.CommandPath(), Want: err.Error()}
+				return &badinput.Error{Field: cmd.CommandPath(), Problem: err.Error()}
 			}
 			return l.Do(cmd.Context(), args)
 		},
@@ -155,7 +155,7 @@ a shell. It ends with the exit code of the command.`,
 func (a *app) labExec(ctx context.Context, l *lab.Lab, user string, args []string) error {
 	h, err := l.Host(args[0])
 	if err != nil {
-		return &badinput.Error{Want: err.Error()}
+		return &badinput.Error{Problem: err.Error()}
 	}
 	argv := args[1:]
 	if len(argv) > 0 && argv[0] == "--" { // as others want it before a command

@@ -122,7 +122,7 @@ func brokerUser(p *lab.Plan, f *labUpFlags) (string, error) {
 		return "", nil
 	}
 	if f.shared && f.user != "" {
-		return "", &badinput.Error{Field: "--user", Value: f.user, Want: "not together with --shared: everybody uses the clusters as themselves"}
+		return "", &badinput.Error{Field: "--user", Value: f.user, Problem: "not together with --shared: everybody uses the clusters as themselves"}
 	}
 	if len(p.Users) == 0 {
 		return "", &badinput.Error{File: p.File, Field: "users", Want: "at least one: the broker uses the clusters as a user of the lab (or --no-broker)"}
@@ -138,13 +138,13 @@ func brokerUser(p *lab.Plan, f *labUpFlags) (string, error) {
 			return u, nil
 		}
 	}
-	return "", &badinput.Error{Field: "--user", Value: f.user, Want: badinput.Unknown("user", f.user, p.Users)}
+	return "", &badinput.Error{Field: "--user", Value: f.user, Problem: badinput.Unknown("user", f.user, p.Users)}
 }
 
 // notUp refuses to replace a lab that somebody may be using.
 func notUp(name string) error {
 	if l, err := lab.Open(name); err == nil && l.Switch.Alive() {
-		return &badinput.Error{Value: name, Want: "a lab that is not up; godwit lab down " + name + " ends it"}
+		return &badinput.Error{Value: name, Problem: "already up; godwit lab down " + name + " ends it"}
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func noOtherBroker(ctx context.Context, state string) error {
 	case err != nil:
 		return err
 	}
-	return &badinput.Error{Field: "GODWIT_STATE", Value: state, Want: "a state folder without a broker; one runs already (godwit up --stop ends it, --no-broker does without)"}
+	return &badinput.Error{Field: "GODWIT_STATE", Value: state, Problem: "a broker already runs in this state folder (godwit up --stop ends it, --no-broker does without)"}
 }
 
 // labSettings is the broker's settings file for a lab.
@@ -341,7 +341,7 @@ func labsToEnd(all bool) ([]string, error) {
 	case len(names) > 1 && !all:
 		return nil, &badinput.Error{Want: "the name of a lab, as there are several: " + strings.Join(names, ", ")}
 	case len(names) == 0 && !all:
-		return nil, &badinput.Error{Want: "there is no lab"}
+		return nil, &badinput.Error{Problem: "there is no lab"}
 	}
 	return names, nil
 }

@@ -106,7 +106,7 @@ func (a *app) modelFit(ctx context.Context, f *fitFlags, argv []string) error {
 	case len(argv) == 0:
 		return &badinput.Error{Field: "command", Want: "a program is needed after --, with {n} where its size stands"}
 	case !slices.ContainsFunc(argv[1:], func(s string) bool { return strings.Contains(s, measure.Placeholder) }):
-		return &badinput.Error{Field: "command", Value: strings.Join(argv, " "), Want: "{n} is needed where the size stands"}
+		return &badinput.Error{Field: "command", Value: strings.Join(argv, " "), Problem: "{n} is needed where the size stands"}
 	case strings.ContainsRune(f.name, '/'):
 		return &badinput.Error{Field: "--name", Value: f.name, Want: "a name without /"}
 	}
@@ -128,7 +128,7 @@ func (a *app) modelFit(ctx context.Context, f *fitFlags, argv []string) error {
 	done()
 	var cannot *measure.NoCounterError
 	if errors.As(err, &cannot) {
-		return &badinput.Error{Field: "--counter", Value: f.counter, Want: cannot.Err.Error()}
+		return &badinput.Error{Field: "--counter", Value: f.counter, Problem: cannot.Err.Error()}
 	}
 	if err != nil {
 		return a.fitFailed(err)
@@ -208,7 +208,7 @@ func readModel(path string) (*perfmodel.Model, string, error) {
 			}
 		}
 		if path == "" {
-			return nil, "", &badinput.Error{Field: "model", Want: "no .model file in this folder: name one, or make one with godwit model fit"}
+			return nil, "", &badinput.Error{Field: "model", Problem: "no .model file in this folder: name one, or make one with godwit model fit"}
 		}
 	}
 	text, err := readSmall(path)
@@ -230,15 +230,15 @@ func readSmall(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &badinput.Error{File: path, Want: "no such file"}
+		return nil, &badinput.Error{File: path, Problem: "no such file"}
 	case err != nil:
-		return nil, &badinput.Error{File: path, Want: "a file that can be read", Err: err}
+		return nil, &badinput.Error{File: path, Problem: "cannot be read", Err: err}
 	case !info.Mode().IsRegular() || info.Size() > maxModel:
 		return nil, &badinput.Error{File: path, Want: "a file of less than 64 MB"}
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &badinput.Error{File: path, Want: "a file that can be read", Err: err}
+		return nil, &badinput.Error{File: path, Problem: "cannot be read", Err: err}
 	}
 	return text, nil
 }

@@ -80,7 +80,7 @@ func (a *app) modelPredict(ctx context.Context, f *predictFlags, args []string) 
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		return &badinput.Error{File: path, Field: "--size", Value: fmt.Sprint(f.size), Want: err.Error()}
+		return &badinput.Error{File: path, Field: "--size", Value: fmt.Sprint(f.size), Problem: err.Error()}
 	}
 	r := predictReport{Model: path, Host: name, Size: f.size, Seconds: p.Seconds.Value, Low: p.Seconds.Low, High: p.Seconds.High,
 		Count: p.Count.Value, Waiting: p.Waiting, Touching: p.Touching, Misses: orEmpty(p.Misses), Beyond: f.size / m.Work.To}

@@ -120,7 +120,7 @@ func (a *app) submitJob(ctx context.Context, c *api.Client, job *jobfile.Job, st
 
 func (a *app) run(ctx context.Context, f *runFlags, job *jobfile.Job) error {
 	if job.Array.Len() > 0 && !f.detach {
-		return &badinput.Error{Field: "array", Want: "with run only together with --detach; or use godwit submit and godwit wait"}
+		return &badinput.Error{Field: "array", Problem: "godwit run follows a single job; use --detach, or godwit submit and godwit wait"}
 	}
 	c, err := a.connect(ctx)
 	if err != nil {

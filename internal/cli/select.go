@@ -238,7 +238,7 @@ func (f *selectFlags) patternError(err error) error {
 	case f.nodes == 0 && alone == nil:
 		return &badinput.Error{Field: "-m", Want: "the number of nodes is needed, " + f.pattern + " does not say it"}
 	case f.nodes != 0 && !f.unknownPattern():
-		return &badinput.Error{Field: "--pattern " + f.pattern + " -m", Value: intText(f.nodes), Want: err.Error()}
+		return &badinput.Error{Field: "--pattern " + f.pattern + " -m", Value: intText(f.nodes), Problem: err.Error()}
 	}
 	want := err.Error()
 	if near := badinput.Nearest(f.pattern, nodesel.PatternNames()); near != "" && f.unknownPattern() {

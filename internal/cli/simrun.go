@@ -115,7 +115,7 @@ func (a *app) simRun(ctx context.Context, f *simFlags, t *trial.Setup, log *outf
 func (a *app) replayRun(ctx context.Context, f *simFlags) (*simReport, error) {
 	in, err := os.Open(f.replay)
 	if err != nil {
-		return nil, unreadable(f.replay, "a log that can be read", err)
+		return nil, badinput.Unreadable(f.replay, err)
 	}
 	defer func() { _ = in.Close() }() // only read from
 	o := trial.Options{Series: f.plots != ""}
@@ -128,10 +128,6 @@ func (a *app) replayRun(ctx context.Context, f *simFlags) (*simReport, error) {
 	}
 	v := verified(proof)
 	return &simReport{Summary: r.Summary, WallS: a.now.Since(begin).Seconds(), About: r.About, Verified: &v, result: r}, nil
-}
-
-func unreadable(path, want string, err error) error {
-	return &badinput.Error{File: path, Want: want, Err: withoutPath(err)}
 }
 
 // watch shows how far a run has come; the function that it returns takes the
@@ -171,7 +167,7 @@ func (f *simFlags) openFiles() (s *simFiles, err error) {
 	if f.plots != "" {
 		if err := os.MkdirAll(f.plots, 0o777); err != nil {
 			s.discard()
-			return nil, unreadable(f.plots, "a directory that can be written", err)
+			return nil, badinput.Unwritable(f.plots, err)
 		}
 	}
 	return s, nil

@@ -126,7 +126,7 @@ func (a *app) skeletonRun(ctx context.Context, f *skeletonFlags, file string) er
 	}
 	s, err := skeleton.New(p, f.time.Seconds())
 	if err != nil {
-		return &badinput.Error{File: file, Want: err.Error()}
+		return &badinput.Error{File: file, Problem: err.Error()}
 	}
 	runner, err := mpirun.Runner()
 	if err != nil {
@@ -185,7 +185,7 @@ func (f *skeletonFlags) hostGroups(ranks int) ([][]string, error) {
 	case f.keep && f.groups == "":
 		return nil, &badinput.Error{Field: "--keep", Want: "only with --groups"}
 	case f.groups != "" && len(f.hosts) > 0:
-		return nil, &badinput.Error{Field: "--groups", Want: "either it or --hosts"}
+		return nil, &badinput.Error{Field: "--groups", Problem: "not together with --hosts"}
 	case f.groups == "" && len(f.hosts) == 0:
 		return [][]string{nil}, nil
 	case f.groups == "":

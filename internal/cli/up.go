@@ -98,7 +98,7 @@ func (a *app) up(ctx context.Context, f *upFlags) error {
 // upShared runs the broker of all users.
 func (a *app) upShared(ctx context.Context, f *upFlags) error {
 	if os.Geteuid() != 0 {
-		return &badinput.Error{Field: "--shared", Want: "root: it starts the jobs of every user as that user (without --shared the broker is yours alone)"}
+		return &badinput.Error{Field: "--shared", Problem: "needs root: it starts the jobs of every user as that user (without --shared the broker is yours alone)"}
 	}
 	o := daemon.Options{Config: f.config, State: cmp.Or(os.Getenv("GODWIT_STATE"), api.SharedState), Shared: cmp.Or(os.Getenv(api.SocketSetting), api.SharedSocket)}
 	if o.Config == "" {
@@ -144,7 +144,7 @@ func (a *app) takeOver(ctx context.Context, state, settings string) error {
 	case err != nil:
 		return err
 	case !ping.Embedded:
-		return &badinput.Error{Field: "GODWIT_STATE", Value: state, Want: fmt.Sprintf("a state folder without a broker; one runs already, process %d (godwit up --stop ends it)", ping.PID)}
+		return &badinput.Error{Field: "GODWIT_STATE", Value: state, Problem: fmt.Sprintf("a broker already runs in this state folder, process %d (godwit up --stop ends it)", ping.PID)}
 	}
 	return a.shutDown(ctx, c)
 }

@@ -117,7 +117,7 @@ func (a *app) weather(ctx context.Context, f *weatherFlags) error {
 		return a.liveWeather(ctx, f)
 	}
 	if f.graph {
-		return &badinput.Error{Field: "--graph", Want: "without --from; for a file -o csv prints the matrix that godwit select reads"}
+		return &badinput.Error{Field: "--graph", Problem: "only without --from; for a file -o csv prints the matrix that godwit select reads"}
 	}
 	list, err := measured.Read(f.from)
 	if err != nil {

@@ -127,7 +127,7 @@ func (d *Driver) Load(ctx context.Context) (driver.Load, error) {
 			free, all = free+s.Hosts[i].Free, all+s.Hosts[i].Procs
 		}
 	}
-	return driver.Load{Share: 1, Why: fmt.Sprintf("%d of %d processors free, %d jobs wait", free, all, s.Waiting)}, nil
+	return driver.Load{Share: 1, Why: fmt.Sprintf("%d of %d cores free, %d jobs pending", free, all, s.Waiting)}, nil
 }
 
 // Wait says how long a newcomer would wait, as the manager thinks.

@@ -61,7 +61,7 @@ func (m *Manager) request(r *batch.Request) ([]string, error) {
 	args, pe := m.handed(args, r)
 	switch {
 	case pe == "" && r.Procs > 1:
-		return nil, fmt.Errorf("%w: a job of %d processors needs a parallel environment; the settings name none (pe)", driver.ErrRefused, r.Procs)
+		return nil, fmt.Errorf("%w: a job of %d cores needs a parallel environment; the settings name none (pe)", driver.ErrRefused, r.Procs)
 	case pe != "":
 		args = append(args, "-pe", pe, strconv.Itoa(max(1, r.Procs)))
 	}

@@ -207,7 +207,7 @@ const oneHost = "$pe_slots"
 // environment looks at the parallel environment, and says what is wrong with it.
 func (m *Manager) environment(ctx context.Context) string {
 	if m.opt.PE == "" {
-		return "without a parallel environment (pe) jobs have one processor each"
+		return "without a parallel environment (pe) jobs have one core each"
 	}
 	out, err := m.cmd.run(ctx, "qconf", "-sp", m.opt.PE)
 	if err != nil {

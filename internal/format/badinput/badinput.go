@@ -7,19 +7,21 @@ package badinput
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 )
 
-// Error says where the input is wrong and what would be right. Every part but
-// Want may be empty.
+// Error says where the input is wrong, how, and what would be right. Problem or
+// Want is set; every other part may be empty.
 type Error struct {
-	File  string // the file as the user named it
-	Line  int    // counted from 1; 0 when the whole file is meant
-	Field string // the field, column or flag
-	Value string // what stands there
-	Want  string // what would be right, as a phrase: "a whole number of at least 1"
-	Err   error  // the cause, if another package reported one
+	File    string // the file as the user named it
+	Line    int    // counted from 1; 0 when the whole file is meant
+	Field   string // the field, column or flag
+	Value   string // what stands there
+	Problem string // what is wrong, as a statement: "no such directory"
+	Want    string // what would be right, as a phrase: "a whole number of at least 1"
+	Err     error  // the cause, if another package reported one
 }
 
 // maxValue bounds how much of a wrong value is repeated to the user, so that
@@ -44,18 +46,78 @@ func (e *Error) Error() string {
 		}
 	}
 	if e.Value != "" {
-		v := e.Value
-		if len(v) > maxValue {
-			v = strings.ToValidUTF8(v[:maxValue], "") + "…"
-		}
-		b.WriteString(strconv.Quote(v))
-		b.WriteString(": ")
+		b.WriteString(shownValue(e.Value) + ": ")
 	}
-	b.WriteString(e.Want)
-	if e.Err != nil {
+	b.WriteString(e.message())
+	switch {
+	case e.Err == nil:
+	case e.Want == "":
+		fmt.Fprintf(&b, ": %v", e.Err)
+	default:
 		fmt.Fprintf(&b, " (%v)", e.Err)
 	}
 	return strings.ReplaceAll(b.String(), "\n", " ")
+}
+
+// shownValue is a value as a message repeats it: in quotes, so that one sees where
+// it begins and ends, unless it is a plain path.
+func shownValue(v string) string {
+	if len(v) > maxValue {
+		v = strings.ToValidUTF8(v[:maxValue], "") + "…"
+	}
+	path := strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "../")
+	if quoted := strconv.Quote(v); !path || quoted != `"`+v+`"` || strings.ContainsAny(v, " :") {
+		return quoted
+	}
+	return v
+}
+
+// message is what is wrong and what would be right.
+func (e *Error) message() string {
+	switch {
+	case e.Want == "":
+		return e.Problem
+	case e.Problem != "":
+		return e.Problem + ", expected " + e.Want
+	case isStatement(e.Want):
+		return e.Want
+	}
+	return "expected " + e.Want
+}
+
+// statements are how texts begin that say what is wrong, where a reader of a
+// format passes on what it was told.
+var statements = []string{"unknown ", "no ", "not ", "only ", "nothing ", "there ", "cannot ", "either ", "method ", "within ", "needs "}
+
+// isStatement tells a text that says what is wrong from a phrase that says what
+// would be right.
+func isStatement(text string) bool {
+	for _, s := range statements {
+		if strings.HasPrefix(text, s) {
+			return true
+		}
+	}
+	head, _, _ := strings.Cut(text, ":")
+	return strings.HasSuffix(head, " is missing") || strings.Contains(text, " is needed") || strings.Contains(text, " are needed")
+}
+
+// Unreadable says that a file cannot be read, as the system says why.
+func Unreadable(path string, err error) *Error {
+	return &Error{Problem: "cannot read " + path, Err: withoutPath(err)}
+}
+
+// Unwritable says that a file cannot be written, as the system says why.
+func Unwritable(path string, err error) *Error {
+	return &Error{Problem: "cannot write " + path, Err: withoutPath(err)}
+}
+
+// withoutPath is err without the path, which the message has already.
+func withoutPath(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -110,7 +110,7 @@ func ReadModel(path string) (*Model, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, errors.New("a file that can be read")
+		return nil, fmt.Errorf("cannot be read: %w", err)
 	}
 	m, err := perfmodel.Decode(text)
 	if err != nil {

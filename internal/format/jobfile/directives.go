@@ -23,7 +23,7 @@ func (d *draft) managed(name string, lines []scriptLine) error {
 	}
 	d.foreign(name, lines, slurm && grid)
 	if i := slices.IndexFunc(lines, func(l scriptLine) bool { return l.windows }); i >= 0 && (slurm || grid) {
-		return &badinput.Error{File: name, Line: lines[i].n, Want: "lines that end as on Unix; these end as on Windows, which no shell understands (dos2unix changes that)"}
+		return &badinput.Error{File: name, Line: lines[i].n, Problem: "Windows line endings (CR LF), which no shell understands; dos2unix converts them"}
 	}
 	switch {
 	case slurm:

@@ -98,7 +98,7 @@ func (d *draft) finish() (*Job, error) {
 func (d *draft) command() error {
 	switch {
 	case d.has("run") && d.has("argv"):
-		return d.fail("argv", "", "either run or argv, not both")
+		return d.fail("argv", "", "not together with run: give one of the two")
 	case d.has("run"):
 		d.Argv = shell(d.line)
 	case d.has("argv"):
@@ -107,7 +107,7 @@ func (d *draft) command() error {
 			d.Argv = []string{d.shell, d.listed[len(d.listed)-1]}
 		}
 	default:
-		return d.fail("run", "", "what to run is missing: a shell line, or argv with a list of words")
+		return d.fail("run", "", "there is nothing to run: give run (a shell line) or argv (a list of words)")
 	}
 	return nil
 }
@@ -146,11 +146,11 @@ func (d *draft) size() error {
 	d.Min, d.Max, d.Nodes = d.procs.min, d.procs.max, max(d.Nodes, d.nodes)
 	switch {
 	case d.Nodes > d.Min:
-		return d.fail("num_nodes", fmt.Sprint(d.Nodes), fmt.Sprintf("not more hosts than processors (procs), %d", d.Min))
+		return d.fail("num_nodes", fmt.Sprint(d.Nodes), fmt.Sprintf("at most the number of cores (procs), %d", d.Min))
 	case !d.has("kind") && d.Min < d.Max:
 		d.Kind = core.Moldable
 	case d.Kind == core.Rigid && d.Min < d.Max:
-		return d.fail("kind", "rigid", fmt.Sprintf("moldable or malleable for %d to %d processors; a rigid job has one size", d.Min, d.Max))
+		return d.fail("kind", "rigid", fmt.Sprintf("moldable or malleable for %d to %d cores; a rigid job has one size", d.Min, d.Max))
 	case d.Kind == core.Malleable:
 		return d.fail("kind", "malleable", wantKind)
 	}
@@ -253,7 +253,7 @@ func (d *draft) files() error {
 		dir := d.absolute(d.Workdir)
 		info, err := os.Stat(dir)
 		if err != nil || !info.IsDir() {
-			return d.fail("workdir", d.Workdir, "a folder that is there")
+			return d.fail("workdir", d.Workdir, "no such directory")
 		}
 		d.Workdir = dir
 	}
@@ -317,7 +317,7 @@ func (d *draft) input(name string) (string, error) {
 		if d.Workdir != "" && d.Workdir != d.opt.Dir {
 			where = "in the work folder " + d.Workdir + " or " + where
 		}
-		return "", d.fail("inputs", name, "a file that is there, "+where)
+		return "", d.fail("inputs", name, "no such file "+where)
 	}
 	if d.Workdir != "" {
 		if rel, err := filepath.Rel(d.Workdir, full); err == nil && filepath.IsLocal(rel) {

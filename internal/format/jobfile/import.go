@@ -67,7 +67,7 @@ func (m *imported) keep(name, value string) error {
 		m.warn("the job runs on Slurm clusters only, which are told it")
 		return nil
 	}
-	m.warn("has a meaning in clusters of " + m.calls + " only, is kept for them and does nothing in others")
+	m.warn("applies to " + m.calls + " clusters only; ignored elsewhere")
 	return nil
 }
 

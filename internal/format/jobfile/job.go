@@ -201,13 +201,13 @@ func (j *Job) Check() error {
 	case len(j.Argv) == 0 || j.Argv[0] == "":
 		return bad("argv", strings.Join(j.Argv, " "), "a command")
 	case j.Min < 1 || j.Max < j.Min:
-		return bad("procs", fmt.Sprintf("%d-%d", j.Min, j.Max), "at least one processor, and not more at least than at most")
+		return bad("procs", fmt.Sprintf("%d-%d", j.Min, j.Max), "at least one core, and not more at least than at most")
 	case j.Kind == core.Malleable:
 		return bad("kind", j.Kind, wantKind)
 	case j.Kind > core.Malleable || j.Kind == core.Rigid && j.Min != j.Max:
 		return bad("kind", j.Kind, fmt.Sprintf("rigid or moldable; a rigid job has one size, not %d to %d processors", j.Min, j.Max))
 	case j.Nodes < 0 || j.Nodes > j.Min:
-		return bad("num_nodes", j.Nodes, "not more hosts than processors")
+		return bad("num_nodes", j.Nodes, "at most as many hosts as cores")
 	case !a.sound():
 		return bad("array", fmt.Sprintf("%d-%d:%d %s", a.First, a.Last, a.Step, a.List), fmt.Sprintf("at most %d indices", maxArray))
 	case patternErr != nil:

@@ -140,7 +140,7 @@ func parseProcs(s string) (span, error) {
 		to, err2 = strconv.Atoi(high)
 	}
 	if err1 != nil || err2 != nil || from < 1 || to < from || to > maxProcs {
-		return span{}, fmt.Errorf("a number of processors from 1 to %d, or two such as 2-32", maxProcs)
+		return span{}, fmt.Errorf("a number of cores from 1 to %d, or two such as 2-32", maxProcs)
 	}
 	return span{from, to}, nil
 }
@@ -149,7 +149,7 @@ func parseProcs(s string) (span, error) {
 func parseAtLeast(s string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSuffix(s, "+"))
 	if err != nil || n < 1 || n > maxProcs {
-		return 0, fmt.Errorf("a number of processors of each host from 1 to %d, such as 4 or 4+", maxProcs)
+		return 0, fmt.Errorf("a number of cores of each host from 1 to %d, such as 4 or 4+", maxProcs)
 	}
 	return n, nil
 }

@@ -30,7 +30,7 @@ func (d *draft) talk() error {
 		d.procs = span{n, n}
 	}
 	if d.procs.min != d.procs.max || d.procs.min%p.Nodes != 0 {
-		return d.fail("procs", d.procs.text(), fmt.Sprintf("as many processors on each of the %d nodes of pattern %s, such as %d", p.Nodes, d.talks, p.Nodes))
+		return d.fail("procs", d.procs.text(), fmt.Sprintf("as many cores on each of the %d nodes of pattern %s, such as %d", p.Nodes, d.talks, p.Nodes))
 	}
 	d.nodes = p.Nodes
 	d.Pattern = &core.Pattern{Name: d.talks, Nodes: p.Nodes}

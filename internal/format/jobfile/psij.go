@@ -154,7 +154,7 @@ func (s *jobSpec) keep(field, name string, v yamlfile.Value) {
 	}
 	s.option(name, text)
 	s.warnings = append(s.warnings, Warning{v.File(), v.Line(), field + " " + shorten(text),
-		"has a meaning in clusters with a manager only, is kept for them and does nothing in others"})
+		"applies to clusters with a batch system only; ignored elsewhere"})
 }
 
 // known makes a field of ours that is called otherwise there.
@@ -268,7 +268,7 @@ func fraction(text string, unit time.Duration) (time.Duration, bool) {
 // finish makes the job of what the description says.
 func (s *jobSpec) finish(name string) error {
 	if s.executable == "" {
-		return &badinput.Error{File: name, Field: "executable", Want: "what to run; it is missing"}
+		return &badinput.Error{File: name, Field: "executable", Problem: "missing", Want: "what to run"}
 	}
 	processes, err := s.count()
 	if err != nil {
@@ -313,7 +313,7 @@ func (s *jobSpec) count() (int, error) {
 	wrong := s.processes > 0 && (s.nodes > 0 && s.perNode > 0 && s.nodes*s.perNode != n ||
 		s.nodes > 0 && s.perNode == 0 && n%s.nodes != 0 || s.perNode > 0 && s.nodes == 0 && n%s.perNode != 0)
 	if wrong || n > maxProcs/max(1, s.cores) {
-		s.processesAt.Fail("", fmt.Sprintf("process_count = node_count × processes_per_node, and at most %d processors in all", maxProcs))
+		s.processesAt.Fail("", fmt.Sprintf("process_count = node_count × processes_per_node, and at most %d cores in all", maxProcs))
 		return 0, s.processesAt.Err()
 	}
 	return n, nil
@@ -329,7 +329,7 @@ func asYAML(name string, data []byte) ([]byte, error) {
 		if errors.As(err, &syntax) {
 			line += bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
 		}
-		return nil, &badinput.Error{File: name, Line: line, Want: "a job description of PSI/J in JSON", Err: err}
+		return nil, &badinput.Error{File: name, Line: line, Want: "a PSI/J job description in JSON", Err: err}
 	}
 	var b bytes.Buffer
 	for i := 0; i < len(data); i++ {

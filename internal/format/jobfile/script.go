@@ -118,7 +118,7 @@ func (d *draft) runScript(path string, data []byte) error {
 func (d *draft) directive(name string, n int, text string) error {
 	words, err := splitWords(text)
 	if err != nil {
-		return &badinput.Error{File: name, Line: n, Field: "#GODWIT", Want: err.Error()}
+		return &badinput.Error{File: name, Line: n, Field: "#GODWIT", Problem: err.Error()}
 	}
 	for i := 0; i < len(words); i++ {
 		flag, ok := strings.CutPrefix(words[i], "--")
@@ -129,7 +129,7 @@ func (d *draft) directive(name string, n int, text string) error {
 		p := place{file: name, line: n, flag: "--" + flag}
 		if !given {
 			if i++; i == len(words) {
-				return &badinput.Error{File: name, Line: n, Field: p.flag, Want: "a value after it"}
+				return &badinput.Error{File: name, Line: n, Field: p.flag, Problem: "needs a value"}
 			}
 			value = words[i]
 		}

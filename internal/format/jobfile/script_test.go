@@ -50,10 +50,10 @@ set -e
 
 func TestMistakesInScriptsAreToldWithTheirLine(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"#!\ntrue", "job.sh:1: the program that runs the script, such as #!/bin/sh"},
-		{"#!/bin/sh\n#GODWIT deadline 5m", `job.sh:2: #GODWIT "deadline": flags such as --deadline 20m`},
-		{"#!/bin/sh\n#GODWIT --deadline", "job.sh:2: --deadline: a value after it"},
-		{"#!/bin/sh\n#GODWIT --deadline soon", `job.sh:2: --deadline "soon": a time from submission such as 20m or 1h30m, or a moment such as 18:30 or 2030-05-31 18:30`},
+		{"#!\ntrue", "job.sh:1: expected the program that runs the script, such as #!/bin/sh"},
+		{"#!/bin/sh\n#GODWIT deadline 5m", `job.sh:2: #GODWIT "deadline": expected flags such as --deadline 20m`},
+		{"#!/bin/sh\n#GODWIT --deadline", `job.sh:2: --deadline: needs a value`},
+		{"#!/bin/sh\n#GODWIT --deadline soon", `job.sh:2: --deadline "soon": expected a time from submission such as 20m or 1h30m, or a moment such as 18:30 or 2030-05-31 18:30`},
 		{"#!/bin/sh\n#GODWIT --dedline 5m", "job.sh:2: --dedline: unknown flag, did you mean deadline?"},
 		{"#!/bin/sh\n#GODWIT --name $USER", "job.sh:2: #GODWIT: plain words as in a shell, quoted where they have spaces; nothing is expanded"},
 		{"#!/bin/sh\n#GODWIT --name 'x", "job.sh:2: #GODWIT: plain words as in a shell, quoted where they have spaces; nothing is expanded"},

@@ -69,7 +69,7 @@ func Flags() []Flag {
 		flag("name", "NAME", "what the job is called", func(d *draft) *string { return &d.Name }, parseName),
 		{Name: "deadline", Kind: "TIME", Help: "done by then: a time from submission such as 20m, or a moment such as 18:30", apply: applyDeadline},
 		flag("estimate", "TIME", "CPU time that it needs on the reference host; else from earlier runs", func(d *draft) *time.Duration { return &d.Estimate }, parseDuration),
-		flag("procs", "N", "processors: 4, or 2-32 to let the size be chosen", func(d *draft) *span { return &d.procs }, parseProcs),
+		flag("procs", "N", "cores: 4, or 2-32 to let the size be chosen", func(d *draft) *span { return &d.procs }, parseProcs),
 		flag("pattern", "PATTERN", "who talks to whom in it, for the choice of its hosts: ring, mesh:2x2, a file; see godwit select", func(d *draft) *string { return &d.talks }, parseText),
 		many("on", "on", "CLUSTER", "run only there; may be given several times", func(d *draft) *[]string { return &d.On }, parseName),
 		flag("memory", "SIZE", "memory that it needs on each host: 2 (GiB), 512M", func(d *draft) *int64 { return &d.Memory }, parseMemory),
@@ -153,7 +153,7 @@ func (d *draft) set(s Setting, p place) error {
 		d.at[name] = p
 		return nil
 	}
-	return &badinput.Error{File: p.file, Line: p.line, Field: "--" + s.Name, Want: badinput.Unknown("flag", s.Name, known)}
+	return &badinput.Error{File: p.file, Line: p.line, Field: "--" + s.Name, Problem: badinput.Unknown("flag", s.Name, known)}
 }
 
 // override applies the settings of the command line.

@@ -232,13 +232,13 @@ func (s *slurmScript) shape() error {
 	threads := max(1, s.threads)
 	if tasks > maxProcs/threads {
 		s.at, s.value = s.given["ntasks"], ""
-		return s.fails(fmt.Sprintf("at most %d processors in all", maxProcs))
+		return s.fails(fmt.Sprintf("at most %d cores in all", maxProcs))
 	}
 	s.draft.procs = span{tasks * threads, tasks * threads}
 	s.Manager.Threads, s.Nodes, s.Manager.PerNode = s.threads, min(s.nodes.min, tasks*threads), s.perNode
 	if s.nodes.min > 1 {
 		s.at, s.value = s.given["nodes"], ""
-		s.warn(fmt.Sprintf("%d processors are asked for; Slurm spreads them over %d hosts, other clusters as they like", tasks*threads, s.Nodes))
+		s.warn(fmt.Sprintf("%d cores are asked for; Slurm spreads them over %d hosts, other clusters as they like", tasks*threads, s.Nodes))
 	}
 	for _, name := range []string{"cpus-per-task", "ntasks-per-node", "nodes", "ntasks"} { // the last one counts
 		if at, ok := s.given[name]; ok {

@@ -51,7 +51,7 @@ func (d *draft) cloud(names []string) []field {
 			if v.Kind() == yamlfile.Blank {
 				return
 			}
-			d.warnings = append(d.warnings, Warning{v.File(), v.Line(), name, "left out: it has a meaning in clouds only"})
+			d.warnings = append(d.warnings, Warning{v.File(), v.Line(), name, "ignored: applies to clouds only"})
 		}})
 	}
 	return fields

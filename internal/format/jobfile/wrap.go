@@ -22,7 +22,7 @@ func (d *draft) extra(field, name string) (string, error) {
 	}
 	in, err := d.input(name)
 	if err != nil {
-		return "", d.fail(field, name, "a file that is there")
+		return "", d.fail(field, name, "no such file")
 	}
 	if !slices.Contains(d.Inputs, in) {
 		d.Inputs = append(d.Inputs, in)

@@ -218,7 +218,7 @@ func (d *draft) readProcs(v yamlfile.Value) {
 		yamlfile.Key("min", func(v yamlfile.Value) { s.min = v.Whole(1, maxProcs) }),
 		yamlfile.Key("max", func(v yamlfile.Value) { s.max = v.Whole(1, maxProcs) }),
 	)
-	found.Need("max", "the most processors that it can use")
+	found.Need("max", "the most cores that it can use")
 	if s.max < s.min {
 		found.Fail("max", fmt.Sprint(s.max), fmt.Sprintf("at least min, %d", s.min))
 	}

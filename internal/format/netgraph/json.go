@@ -115,7 +115,7 @@ func (l *linkFile) link(numbers map[string]int) (nodesel.Link, *badinput.Error) 
 	case a == b:
 		return nodesel.Link{}, &badinput.Error{Field: ".b", Value: l.B, Want: "another host or router than a"}
 	case l.Mbps == nil:
-		return nodesel.Link{}, &badinput.Error{Field: ".mbps", Want: "the bandwidth in Mbit/s, it is missing"}
+		return nodesel.Link{}, &badinput.Error{Field: ".mbps", Problem: "missing", Want: "the bandwidth in Mbit/s"}
 	case !(*l.Mbps > 0):
 		return nodesel.Link{}, &badinput.Error{Field: ".mbps", Value: quoted(*l.Mbps), Want: "a number above 0; leave out a link that carries nothing"}
 	case !(l.Ms >= 0):
@@ -145,7 +145,7 @@ func (l *linkFile) differs(before *linkFile, number int) *badinput.Error {
 
 func unknownEnd(field, value string) *badinput.Error {
 	if value == "" {
-		return &badinput.Error{Field: field, Want: "a host or router, it is missing"}
+		return &badinput.Error{Field: field, Problem: "missing", Want: "a host or router"}
 	}
 	return &badinput.Error{Field: field, Value: value, Want: "a name from hosts or routers"}
 }

@@ -75,7 +75,7 @@ func ParsePattern(name string, data []byte) (*nodesel.Pattern, error) {
 		return nil, err
 	}
 	if f.Nodes == nil {
-		return nil, &badinput.Error{File: name, Field: "nodes", Want: "the number of nodes, it is missing"}
+		return nil, &badinput.Error{File: name, Field: "nodes", Problem: "missing", Want: "the number of nodes"}
 	}
 	p := &nodesel.Pattern{Name: name, Nodes: *f.Nodes}
 	for i, e := range f.Edges {
@@ -89,7 +89,7 @@ func ParsePattern(name string, data []byte) (*nodesel.Pattern, error) {
 		p.Edges = append(p.Edges, nodesel.Edge{A: *e.A, B: *e.B, Weight: weight})
 	}
 	if err := p.Check(); err != nil {
-		return nil, &badinput.Error{File: name, Want: err.Error()}
+		return nil, &badinput.Error{File: name, Problem: err.Error()}
 	}
 	return p, nil
 }

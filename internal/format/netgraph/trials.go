@@ -41,7 +41,7 @@ func ParseTrials(name string, data []byte) ([]Trial, error) {
 	}
 	for i := range f.Trials {
 		if err := f.Trials[i].Check(f.Nodes); err != nil {
-			return nil, &badinput.Error{File: name, Field: fmt.Sprintf("trials[%d]", i), Want: err.Error()}
+			return nil, &badinput.Error{File: name, Field: fmt.Sprintf("trials[%d]", i), Problem: err.Error()}
 		}
 	}
 	return f.Trials, nil

@@ -119,7 +119,7 @@ func TestAMissingFileIsTheUsersMistakeInOneLine(t *testing.T) {
 	if !badinput.Is(err) {
 		t.Fatalf("%v is not a badinput error", err)
 	}
-	want := "no/such/file.yaml: a platform file that can be read (no such file or directory)"
+	want := "cannot read no/such/file.yaml: no such file or directory"
 	if err.Error() != want {
 		t.Errorf("got  %s\nwant %s", err, want)
 	}

@@ -109,7 +109,7 @@ func (c *Cluster) FreeProblem(keep, grow int) string {
 	if keep+grow < c.Procs {
 		return ""
 	}
-	return fmt.Sprintf("keep_free and grow_free together below the %d processors of the cluster, not %d", c.Procs, keep+grow)
+	return fmt.Sprintf("keep_free and grow_free together below the %d cores of the cluster, not %d", c.Procs, keep+grow)
 }
 
 // Host finds a host by its name, which is unique over the platform.

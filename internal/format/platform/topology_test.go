@@ -21,7 +21,7 @@ func shape(t interface{ Fatal(...any) }, hosts int, topology, parameters, more s
 	return p
 }
 
-// numbersOf are the numbers in the name of a link, and whether it goes up.
+// numbersOf are the numbers in expected the name of a link, and whether it goes up.
 func numbersOf(name string) (n []int, up bool) {
 	for _, word := range strings.Split(name, "_") {
 		if v, err := strconv.Atoi(word); err == nil {

@@ -135,7 +135,7 @@ func (g *gridFile) count(v yamlfile.Value, hosts, procs int) {
 		v.Wrong(fmt.Sprintf("at most %d hosts in all clusters together", maxHosts))
 	}
 	if g.procs > maxProcessors {
-		v.Wrong(fmt.Sprintf("at most %d processors in all clusters together", maxProcessors))
+		v.Wrong(fmt.Sprintf("at most %d cores in all clusters together", maxProcessors))
 	}
 }
 

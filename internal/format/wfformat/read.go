@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
@@ -84,11 +83,7 @@ func Load(path string) (*Workflow, error) {
 }
 
 func unreadable(path string, err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err // the path is in the message already
-	}
-	return &badinput.Error{File: path, Want: "a workflow file that can be read", Err: err}
+	return badinput.Unreadable(path, err)
 }
 
 // Read reads a workflow, plain or gzip; name is the file as the user knows it.
@@ -137,7 +132,7 @@ func problem(name string, err error, limited *io.LimitedReader) error {
 	case limited.N <= 0:
 		return &badinput.Error{File: name, Want: fmt.Sprintf("at most %d MB of JSON; this file is larger", maxFile>>20)}
 	case errors.As(err, &kind):
-		return &badinput.Error{File: name, Field: kind.Field, Value: kind.Value, Want: "WfFormat " + Version + " has another type here"}
+		return &badinput.Error{File: name, Field: kind.Field, Value: kind.Value, Problem: "WfFormat " + Version + " has another type here"}
 	case isSyntax(err):
 		return &badinput.Error{File: name, Want: "valid JSON", Err: err}
 	case errors.Is(err, io.EOF):

@@ -32,7 +32,7 @@ func TestEveryRecordedWorkflowIsRead(t *testing.T) {
 
 func TestAFileThatIsNotThereIsTold(t *testing.T) {
 	_, err := Load("no/such.json")
-	if err == nil || err.Error() != "no/such.json: a workflow file that can be read (no such file or directory)" {
+	if err == nil || err.Error() != "cannot read no/such.json: no such file or directory" {
 		t.Error(err)
 	}
 }

@@ -40,9 +40,9 @@ func ReadFile(path, what string, limit int) ([]byte, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, &badinput.Error{File: path, Want: what + " that can be read", Err: cause(err)}
+		return nil, badinput.Unreadable(path, err)
 	case len(data) > limit:
-		return nil, &badinput.Error{File: path, Want: fmt.Sprintf("at most %d MB; this file is larger", limit>>20)}
+		return nil, &badinput.Error{File: path, Problem: fmt.Sprintf("too large for %s: more than %d MB", what, limit>>20)}
 	}
 	return data, nil
 }
@@ -88,14 +88,14 @@ func Parse(name, what string, data []byte) (Value, error) {
 func parse(what string, data []byte) (*yaml.Node, *badinput.Error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
-	empty := &badinput.Error{Want: what + "; the file is empty"}
+	empty := &badinput.Error{Problem: "the file is empty", Want: what}
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return nil, empty
 	} else if err != nil {
 		return nil, syntax(err)
 	}
 	if err := dec.Decode(&second); err == nil {
-		return nil, &badinput.Error{Line: second.Line, Want: "one YAML document; a second one begins here"}
+		return nil, &badinput.Error{Line: second.Line, Problem: "a second YAML document begins here", Want: "one"}
 	} else if !errors.Is(err, io.EOF) {
 		return nil, syntax(err)
 	}
@@ -136,5 +136,5 @@ func syntax(err error) *badinput.Error {
 		line, _ = strconv.Atoi(m[1])
 		text = m[2]
 	}
-	return &badinput.Error{Line: line, Want: "valid YAML (" + strings.Join(strings.Fields(text), " ") + ")"}
+	return &badinput.Error{Line: line, Problem: "not valid YAML: " + strings.Join(strings.Fields(text), " ")}
 }

@@ -51,7 +51,7 @@ func (v Value) Mapping(fields ...Field) Found {
 		case at < 0:
 			key.Fail("", badinput.Unknown("field", name, names(fields)))
 		case found.Has(name):
-			key.Fail("", fmt.Sprintf("each field once; it stands in line %d already", found.lines[name]))
+			key.Fail("", fmt.Sprintf("not twice: the field stands in line %d already", found.lines[name]))
 		default:
 			found.lines[name] = key.line
 			fields[at].read(value)
@@ -69,10 +69,7 @@ func (f Found) Need(name, want string) {
 	if f.Has(name) {
 		return
 	}
-	if want != "" {
-		want += "; "
-	}
-	f.Fail(name, "", want+"it is missing")
+	f.of.Adopt(&badinput.Error{Field: name, Problem: "missing", Want: want})
 }
 
 // Fail says that a field is wrong in the light of others.

@@ -98,53 +98,53 @@ seen:
 func TestMistakesAreOneLineWithLineFieldAndValue(t *testing.T) {
 	const fields = "name, course, text, serves, salt, spice, vegan, photo, bake, rest, steps, amounts, seen"
 	for _, c := range []struct{ text, want string }{
-		{"", "r.yaml: a recipe; the file is empty"},
-		{"# nothing", "r.yaml: a recipe; the file is empty"},
-		{"---\n", "r.yaml: a recipe; the file is empty"},
-		{"~", "r.yaml: a recipe; the file is empty"},
-		{"a: [", "r.yaml:1: valid YAML (did not find expected node content)"},
-		{"name: x\n\tserves: 3", "r.yaml:2: valid YAML (found a tab character that violates indentation)"},
-		{"name: x\n--- \na: [", "r.yaml:3: valid YAML (did not find expected node content)"},
-		{"name: *x", "r.yaml: valid YAML (unknown anchor 'x' referenced)"},
-		{"name: x\n---\nname: y", "r.yaml:2: one YAML document; a second one begins here"},
-		{"pie", `r.yaml:1: "pie": a mapping of ` + fields},
-		{"- pie", `r.yaml:1: "[…]": a mapping of ` + fields},
+		{"", "r.yaml: the file is empty, expected a recipe"},
+		{"# nothing", "r.yaml: the file is empty, expected a recipe"},
+		{"---\n", "r.yaml: the file is empty, expected a recipe"},
+		{"~", "r.yaml: the file is empty, expected a recipe"},
+		{"a: [", "r.yaml:1: not valid YAML: did not find expected node content"},
+		{"name: x\n\tserves: 3", "r.yaml:2: not valid YAML: found a tab character that violates indentation"},
+		{"name: x\n--- \na: [", "r.yaml:3: not valid YAML: did not find expected node content"},
+		{"name: *x", "r.yaml: not valid YAML: unknown anchor 'x' referenced"},
+		{"name: x\n---\nname: y", "r.yaml:2: a second YAML document begins here, expected one"},
+		{"pie", `r.yaml:1: "pie": expected a mapping of ` + fields},
+		{"- pie", `r.yaml:1: "[…]": expected a mapping of ` + fields},
 
 		{"name: x\nserve: 3", "r.yaml:2: serve: unknown field, did you mean serves?"},
 		{"colour: red", "r.yaml:1: colour: unknown field, known are " + fields},
 		{"[a]: 1", "r.yaml:1: […]: unknown field, known are " + fields},
-		{"text: &a name\n*a : x\nname: y", "r.yaml:3: name: each field once; it stands in line 2 already"},
-		{"name: x\nname: x", "r.yaml:2: name: each field once; it stands in line 1 already"},
-		{"<<: {name: x}", "r.yaml:1: <<: fields written out; merge keys are not read"},
-		{"serves: 3", "r.yaml:1: name: the recipe's name; it is missing"},
-		{"name: x\nrest: 3s", `r.yaml:2: rest "3s": shorter than bake`},
+		{"text: &a name\n*a : x\nname: y", "r.yaml:3: name: not twice: the field stands in line 2 already"},
+		{"name: x\nname: x", "r.yaml:2: name: not twice: the field stands in line 1 already"},
+		{"<<: {name: x}", "r.yaml:1: <<: not supported: merge keys; write the fields out"},
+		{"serves: 3", "r.yaml:1: name: missing, expected the recipe's name"},
+		{"name: x\nrest: 3s", `r.yaml:2: rest "3s": expected shorter than bake`},
 
-		{"name: a b", `r.yaml:1: name "a b": a name of letters, digits and . _ - (at most 200)`},
-		{"name: ''", "r.yaml:1: name: a name of letters, digits and . _ - (at most 200)"},
-		{"name:", "r.yaml:1: name: a name of letters, digits and . _ - (at most 200)"},
-		{"name: " + strings.Repeat("x", 201), `r.yaml:1: name "` + strings.Repeat("x", 60) + `…": a name of letters, digits and . _ - (at most 200)`},
-		{"course: soup", `r.yaml:1: course "soup": one of starter, main, dessert`},
-		{"text: {a: b}", `r.yaml:1: text "{…}": a text`},
-		{"text: null", `r.yaml:1: text "null": a text`},
-		{"serves: 0", `r.yaml:1: serves "0": a whole number from 1 to 100`},
-		{"serves: 1.5", `r.yaml:1: serves "1.5": a whole number from 1 to 100`},
-		{"serves: [1]", `r.yaml:1: serves "[…]": a whole number from 1 to 100`},
-		{"salt: 0.6", `r.yaml:1: salt "0.6": a number from 0 to 0.5`},
-		{"salt: .nan", `r.yaml:1: salt ".nan": a number from 0 to 0.5`},
-		{"spice: 0", `r.yaml:1: spice "0": a number above 0 and up to 1000000`},
-		{"spice: 0x1p3", `r.yaml:1: spice "0x1p3": a number above 0 and up to 1000000`},
-		{"vegan: yes", `r.yaml:1: vegan "yes": true or false`},
-		{"photo: 4X", `r.yaml:1: photo "4X": a number of bytes such as 4G, 512M or 4096`},
-		{"photo: 0", `r.yaml:1: photo "0": a number of bytes such as 4G, 512M or 4096`},
-		{"bake: 0", `r.yaml:1: bake "0": a time above 0, such as 30s`},
-		{"bake: soon", `r.yaml:1: bake "soon": a time such as 30s, 10m, 1h30m, 2d or a number of seconds`},
-		{"steps: peel", `r.yaml:1: steps "peel": a list of steps`},
-		{"steps:\n  - peel\n  - [cut]", `r.yaml:3: steps[1] "[…]": a step`},
-		{"amounts: [1]", `r.yaml:1: amounts "[…]": amounts by ingredient`},
-		{"amounts:\n  flour: {}", `r.yaml:2: amounts.flour "{…}": an amount`},
-		{"amounts:\n  [flour]: 3", `r.yaml:2: amounts "[…]": an ingredient`},
-		{"amounts:\n  flour: 3\n  flour: 4", `r.yaml:3: amounts "flour": each key once; it stands in line 2 already`},
-		{"amounts:\n  <<: {a: b}", "r.yaml:2: amounts.<<: fields written out; merge keys are not read"},
+		{"name: a b", `r.yaml:1: name "a b": expected a name of letters, digits and . _ - (at most 200)`},
+		{"name: ''", "r.yaml:1: name: expected a name of letters, digits and . _ - (at most 200)"},
+		{"name:", "r.yaml:1: name: expected a name of letters, digits and . _ - (at most 200)"},
+		{"name: " + strings.Repeat("x", 201), `r.yaml:1: name "` + strings.Repeat("x", 60) + `…": expected a name of letters, digits and . _ - (at most 200)`},
+		{"course: soup", `r.yaml:1: course "soup": expected one of starter, main, dessert`},
+		{"text: {a: b}", `r.yaml:1: text "{…}": expected a text`},
+		{"text: null", `r.yaml:1: text "null": expected a text`},
+		{"serves: 0", `r.yaml:1: serves "0": expected a whole number from 1 to 100`},
+		{"serves: 1.5", `r.yaml:1: serves "1.5": expected a whole number from 1 to 100`},
+		{"serves: [1]", `r.yaml:1: serves "[…]": expected a whole number from 1 to 100`},
+		{"salt: 0.6", `r.yaml:1: salt "0.6": expected a number from 0 to 0.5`},
+		{"salt: .nan", `r.yaml:1: salt ".nan": expected a number from 0 to 0.5`},
+		{"spice: 0", `r.yaml:1: spice "0": expected a number above 0 and up to 1000000`},
+		{"spice: 0x1p3", `r.yaml:1: spice "0x1p3": expected a number above 0 and up to 1000000`},
+		{"vegan: yes", `r.yaml:1: vegan "yes": expected true or false`},
+		{"photo: 4X", `r.yaml:1: photo "4X": expected a number of bytes such as 4G, 512M or 4096`},
+		{"photo: 0", `r.yaml:1: photo "0": expected a number of bytes such as 4G, 512M or 4096`},
+		{"bake: 0", `r.yaml:1: bake "0": expected a time above 0, such as 30s`},
+		{"bake: soon", `r.yaml:1: bake "soon": expected a time such as 30s, 10m, 1h30m, 2d or a number of seconds`},
+		{"steps: peel", `r.yaml:1: steps "peel": expected a list of steps`},
+		{"steps:\n  - peel\n  - [cut]", `r.yaml:3: steps[1] "[…]": expected a step`},
+		{"amounts: [1]", `r.yaml:1: amounts "[…]": expected amounts by ingredient`},
+		{"amounts:\n  flour: {}", `r.yaml:2: amounts.flour "{…}": expected an amount`},
+		{"amounts:\n  [flour]: 3", `r.yaml:2: amounts "[…]": expected an ingredient`},
+		{"amounts:\n  flour: 3\n  flour: 4", `r.yaml:3: amounts "flour": not twice: the key stands in line 2 already`},
+		{"amounts:\n  <<: {a: b}", "r.yaml:2: amounts.<<: not supported: merge keys; write the fields out"},
 	} {
 		_, err := parse(c.text)
 		if err == nil {
@@ -157,7 +157,7 @@ func TestMistakesAreOneLineWithLineFieldAndValue(t *testing.T) {
 
 func TestTheFirstMistakeCountsAndEndsTheReading(t *testing.T) {
 	r, err := parse("name: x\nserves: 0\nsteps: [a, b]\nvegan: maybe")
-	if want := `r.yaml:2: serves "0": a whole number from 1 to 100`; err == nil || err.Error() != want {
+	if want := `r.yaml:2: serves "0": expected a whole number from 1 to 100`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if r.steps != nil {
@@ -184,11 +184,11 @@ func TestKeysAreShownSafelyAndInPart(t *testing.T) {
 
 func TestAMistakeBehindAnAliasIsToldWhereItIsUsed(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"text: &none 0\n\nserves: *none", `r.yaml:3: serves "0": a whole number from 1 to 100`},
-		{"amounts: {all: &all x, b: [*all]}", `r.yaml:1: amounts.b "[…]": an amount`},
-		{"seen: &list [a]\nvegan: *list", `r.yaml:2: vegan "[…]": true or false`},
-		{"steps:\n  &s [a, *s]", `r.yaml:2: "*s": an alias of a value that does not contain it`},
-		{"seen: &a {*a : b}", `r.yaml:1: "*a": an alias of a value that does not contain it`},
+		{"text: &none 0\n\nserves: *none", `r.yaml:3: serves "0": expected a whole number from 1 to 100`},
+		{"amounts: {all: &all x, b: [*all]}", `r.yaml:1: amounts.b "[…]": expected an amount`},
+		{"seen: &list [a]\nvegan: *list", `r.yaml:2: vegan "[…]": expected true or false`},
+		{"steps:\n  &s [a, *s]", `r.yaml:2: "*s": expected an alias of a value that does not contain it`},
+		{"seen: &a {*a : b}", `r.yaml:1: "*a": expected an alias of a value that does not contain it`},
 	} {
 		if _, err := parse(c.text); err == nil || err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", err, c.want)
@@ -220,7 +220,7 @@ func TestAliasesMayRepeatSoManyValuesAndNoMore(t *testing.T) {
 		t.Errorf("%d values, %v", n, err)
 	}
 	n, err := count(repeat(3000, 3000))
-	if want := "r.yaml:1: at most 100000 values behind aliases"; err == nil || err.Error() != want || n > 100_000 {
+	if want := "r.yaml:1: expected at most 100000 values behind aliases"; err == nil || err.Error() != want || n > 100_000 {
 		t.Errorf("%d values, %v", n, err)
 	}
 }
@@ -252,11 +252,11 @@ func TestErrorsOfOthersGetThePlaceOfTheValue(t *testing.T) {
 		want string
 	}{
 		{nil, "<nil>"},
-		{&badinput.Error{Value: "v", Want: "w"}, `r.yaml:2: seen "v": w`},
-		{&badinput.Error{Field: "seen", Value: "v", Want: "w"}, `r.yaml:2: seen "v": w`},
-		{&badinput.Error{Field: "below", Want: "w", Err: plain}, `r.yaml:2: seen.below: w (plain)`},
-		{&badinput.Error{File: "other.yaml", Line: 7, Field: "x", Want: "w"}, `other.yaml:7: x: w`},
-		{fmt.Errorf("at work: %w", &badinput.Error{Want: "w"}), `r.yaml:2: seen: w`},
+		{&badinput.Error{Value: "v", Want: "w"}, `r.yaml:2: seen "v": expected w`},
+		{&badinput.Error{Field: "seen", Value: "v", Want: "w"}, `r.yaml:2: seen "v": expected w`},
+		{&badinput.Error{Field: "below", Want: "w", Err: plain}, `r.yaml:2: seen.below: expected w (plain)`},
+		{&badinput.Error{File: "other.yaml", Line: 7, Field: "x", Want: "w"}, `other.yaml:7: x: expected w`},
+		{fmt.Errorf("at work: %w", &badinput.Error{Want: "w"}), `r.yaml:2: seen: expected w`},
 		{plain, "plain"},
 	} {
 		r, err := parse("name: x\nseen: 1")
@@ -283,9 +283,9 @@ func TestFilesAreNamedRelativeToTheFileThatNamesThem(t *testing.T) {
 	for text, want := range map[string]string{
 		"there.txt":                     filepath.Join(dir, "there.txt"),
 		filepath.Join(dir, "there.txt"): filepath.Join(dir, "there.txt"),
-		"nowhere.txt":                   name + `:1: "nowhere.txt": a text file (no such file or directory)`,
-		"''":                            name + `:1: a text file`,
-		"[a]":                           name + `:1: "[…]": a text file`,
+		"nowhere.txt":                   name + `:1: "nowhere.txt": no such file or directory, expected a text file`,
+		"''":                            name + `:1: expected a text file`,
+		"[a]":                           name + `:1: "[…]": expected a text file`,
 	} {
 		top, err := yamlfile.Parse(name, "a recipe", []byte(text))
 		if err != nil {
@@ -313,11 +313,11 @@ func TestAFileIsReadUpToItsLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := yamlfile.ReadFile(path, "a recipe", 1<<20)
-	if want := path + ": at most 1 MB; this file is larger"; !badinput.Is(err) || err.Error() != want {
+	if want := path + ": too large for a recipe: more than 1 MB"; !badinput.Is(err) || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 	_, err = yamlfile.ReadFile("nowhere.yaml", "a recipe", 1<<20)
-	if want := "nowhere.yaml: a recipe that can be read (no such file or directory)"; !badinput.Is(err) || err.Error() != want {
+	if want := "cannot read nowhere.yaml: no such file or directory"; !badinput.Is(err) || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 }

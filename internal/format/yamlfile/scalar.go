@@ -104,7 +104,7 @@ func (v Value) ExistingFile(want string) string {
 	if name == "" {
 		v.Wrong(want)
 	} else if _, err := os.Stat(path); err != nil {
-		v.Adopt(&badinput.Error{Value: name, Want: want, Err: cause(err)})
+		v.Adopt(&badinput.Error{Value: name, Problem: cause(err).Error(), Want: want})
 	}
 	return path
 }

@@ -140,7 +140,7 @@ func (v Value) Entries(want string) iter.Seq2[Value, Value] {
 			name := show(key.node)
 			if key.node.Kind == yaml.ScalarNode {
 				if before := lines[name]; before > 0 {
-					key.Wrong(fmt.Sprintf("each key once; it stands in line %d already", before))
+					key.Wrong(fmt.Sprintf("not twice: the key stands in line %d already", before))
 				}
 				lines[name] = key.line
 			}
@@ -160,7 +160,7 @@ func (v Value) pairs() iter.Seq2[Value, Value] {
 			below := join(v.path, label(key.node))
 			if key.node.Tag == mergeTag {
 				key.path = below
-				key.Fail("", "fields written out; merge keys are not read")
+				key.Fail("", "not supported: merge keys; write the fields out")
 				return
 			}
 			if !yield(key, v.child(v.node.Content[i+1], below)) {

@@ -77,12 +77,12 @@ func (t *turn) message(j *job, m *wire.Message) {
 	case wire.Checkpoint:
 		t.savedNow(j, m.Saved)
 	case wire.NotSaved:
-		t.explain(j, "checkpoint", "not saved", m.Why, nil)
+		t.explain(j, "checkpoint", "failed", m.Why, nil)
 		t.after(func() { j.answerSaves(saveResult{err: m.Why}) })
 	case wire.StaysOn:
 		j.rec.Reason = m.Why
 		t.step(&core.Input{Kind: core.StaysOn, Job: j.rec.ID, Epoch: j.rec.Epoch})
-		t.explain(j, "stay", "could not be saved", m.Why, nil)
+		t.explain(j, "stay", "checkpoint failed", m.Why, nil)
 	case wire.Left:
 		t.left(j, m)
 	case wire.Ended:
@@ -151,8 +151,16 @@ func (t *turn) running(j *job, m *wire.Message) {
 	}
 	cluster := j.rec.Cluster
 	t.after(func() { t.b.sawCarried("", cluster, m.Carried) })
-	t.explain(j, "start", "runs in "+j.rec.Cluster+" "+choice, "checkpoint method "+m.Method+": "+m.Why, nil)
+	t.explain(j, "start", "on "+j.rec.Cluster+" "+choice, "checkpoint method: "+methodText(m.Method), nil)
 	t.step(&core.Input{Kind: core.Started, Job: j.rec.ID, Epoch: j.rec.Epoch})
+}
+
+// methodText is a checkpoint method in words.
+func methodText(method string) string {
+	if method == "restart" {
+		return "none (restart from scratch)"
+	}
+	return method
 }
 
 // truncate cuts what a program wrote to where it goes on.
@@ -229,7 +237,7 @@ func (t *turn) savedNow(j *job, s *wire.Saved) {
 	cluster := j.rec.Cluster
 	t.after(func() { t.b.sawCarried(cluster, "", wire.Carried{Bytes: saved.Moved, Took: saved.Sending}) })
 	t.explain(j, "checkpoint", fmt.Sprintf("checkpoint %d saved", saved.N),
-		fmt.Sprintf("%s of which %s had to be sent; the program stood still for %.2f s", size(saved.Bytes), size(saved.Moved), saved.Frozen.Seconds()),
+		fmt.Sprintf("%s, %s of it sent; the program was frozen for %.2f s", SizeText(saved.Bytes), SizeText(saved.Moved), saved.Frozen.Seconds()),
 		map[string]any{"bytes": saved.Bytes, "moved": saved.Moved, "frozen_s": saved.Frozen.Seconds(), "took_s": saved.Took.Seconds()})
 	t.after(func() { j.answerSaves(saveResult{saved: &saved}) })
 }
@@ -285,8 +293,8 @@ func (t *turn) vitals(j *job, v *wire.Vitals) {
 	t.after(j.changed)
 }
 
-// size writes bytes for people.
-func size(n int64) string {
+// SizeText writes bytes for people.
+func SizeText(n int64) string {
 	switch {
 	case n < 10_000:
 		return fmt.Sprintf("%d bytes", n)

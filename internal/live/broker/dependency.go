@@ -45,9 +45,9 @@ func (b *Broker) resolve(ctx context.Context, spec *jobfile.Job) ([]want, error)
 		}
 		switch {
 		case d.Each && !w.Array:
-			return nil, &badinput.Error{Field: "after", Value: d.Job, Want: "an array, of which each job waits for the one with its own index"}
+			return nil, &badinput.Error{Field: "after", Value: d.Job, Want: "an array (aftercorr: each job waits for the one with its own index)"}
 		case d.Each && spec.Array.Len() == 0:
-			return nil, &badinput.Error{Field: "after", Value: d.Job, Want: "a job that is an array itself, if each of its jobs is to wait for one of another"}
+			return nil, &badinput.Error{Field: "after", Value: d.Job, Want: "aftercorr only in a job that is an array itself"}
 		}
 		list = append(list, w)
 	}
@@ -57,7 +57,7 @@ func (b *Broker) resolve(ctx context.Context, spec *jobfile.Job) ([]want, error)
 // meant finds the job of a number or a name; whole says that its array is meant,
 // if it is in one.
 func (b *Broker) meant(ctx context.Context, d *jobfile.Dependency) (rec *store.Job, whole bool, err error) {
-	unknown := &badinput.Error{Field: "after", Value: d.Job, Want: "the number or the name of an earlier job; godwit ps --all lists them"}
+	unknown := &badinput.Error{Field: "after", Value: d.Job, Problem: "no such job (godwit ps --all lists all jobs)"}
 	id, index, inArray, numbered := d.Number()
 	if !numbered {
 		rec, err = b.newest(ctx, d.Job)
@@ -282,7 +282,7 @@ func (t *turn) waitsFirst(j *job) bool {
 		return false
 	}
 	if err := t.await(j); err != nil {
-		t.endHeld(j, 1, "what it waits for cannot be found: "+err.Error())
+		t.endHeld(j, 1, "dependency not found: "+err.Error())
 		return true
 	}
 	return !t.consider(j)
@@ -307,7 +307,7 @@ func (t *turn) consider(j *job) bool {
 		}
 	}
 	if open == "" && t.now < j.rec.NotBefore {
-		open = "starts no sooner than " + time.Unix(0, int64(j.rec.NotBefore)).Format("2006-01-02 15:04:05")
+		open = "start time not reached: " + time.Unix(0, int64(j.rec.NotBefore)).Format("2006-01-02 15:04:05")
 		t.atMoment(j)
 	}
 	if open == "" {
@@ -316,7 +316,7 @@ func (t *turn) consider(j *job) bool {
 	}
 	if j.rec.Reason != open {
 		j.rec.Reason = open
-		t.explain(j, "wait", "not to be placed yet", open, nil)
+		t.explain(j, "wait", "", open, nil)
 		t.touch(j)
 	}
 	return false
@@ -346,27 +346,27 @@ func (a *awaited) called(w store.Wait) string {
 }
 
 func (a *awaited) openWhy(w store.Wait) string {
-	text := "waits until " + a.called(w) + " has "
+	text := "waiting for " + a.called(w) + " to "
 	switch w.When {
 	case jobfile.Begun:
-		return text + "started"
+		return text + "start (after)"
 	case jobfile.Over:
-		return text + "ended"
+		return text + "end (afterany)"
 	case jobfile.Failed:
-		return text + "failed"
+		return text + "fail (afternotok)"
 	}
-	return text + "ended well"
+	return text + "complete successfully (afterok)"
 }
 
 func (a *awaited) neverWhy(w store.Wait) string {
 	if w.When == jobfile.Failed {
-		return a.called(w) + " ended well, and this job was to run only if it failed"
+		return "dependency never satisfied: " + a.called(w) + " completed (afternotok)"
 	}
-	text := a.called(w) + " did not end well, and this job was to run only after it did"
+	what := a.called(w)
 	if w.Array {
-		text = fmt.Sprintf("job %d of %s", a.badOne, text)
+		what = fmt.Sprintf("job %d of %s", a.badOne, what)
 	}
-	return text
+	return "dependency never satisfied: " + what + " failed (afterok)"
 }
 
 // endHeld ends a job that was never handed to the engine.
@@ -460,7 +460,7 @@ func (t *turn) awaitAgain() {
 	sameFolder(list)
 	for _, j := range list {
 		if err := t.await(j); err != nil {
-			t.endHeld(j, 1, "what it waits for cannot be found: "+err.Error())
+			t.endHeld(j, 1, "dependency not found: "+err.Error())
 		}
 	}
 	for _, j := range list {

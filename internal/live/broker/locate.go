@@ -83,7 +83,7 @@ func (b *Broker) lookAt(ctx context.Context, in *store.Input) error {
 		in.Path, in.Size, in.ModTime = f.Path, f.Size, f.ModTime
 		in.Tree = b.replicasOf(ctx).tree(c.Site, in.Path, in.Size, in.ModTime)
 	case hopeless(err):
-		return wrongInput(in, fmt.Sprintf("a file that is there: %v", err))
+		return wrongInput(in, fmt.Sprintf("no such file: %v", err))
 	default: // it is looked at again when it is needed
 		in.Away = err.Error()
 	}

@@ -25,12 +25,12 @@ func (t *turn) danger(j *job, m *wire.Message) {
 		return
 	}
 	if !j.danger {
-		t.explain(j, "predict", "deadline in danger", fmt.Sprintf("the chance of meeting it in %s is %.0f %%, wanted are %.0f %%",
+		t.explain(j, "predict", "deadline in danger", fmt.Sprintf("the chance of meeting it on %s is %.0f %% (%.0f %% wanted)",
 			j.rec.Cluster, 100*v.Chance, 100*confidence(j.spec)), vitalsInputs(v))
 	}
 	j.danger = true
 	if j.spec.Adapt == jobfile.AdaptOff {
-		t.explain(j, "decide", "stay in "+j.rec.Cluster, "its user does not want it to be moved", nil)
+		t.explain(j, "decide", "stay in "+j.rec.Cluster, "migration is off for this job (--adapt off)", nil)
 		t.after(func() { j.order(wire.Order{Kind: wire.Answer, Why: "adaptation is off"}) })
 		return
 	}
@@ -199,11 +199,11 @@ func (b *Broker) quotes(ctx context.Context, spec *jobfile.Job, allowed []core.C
 		size := procs(c.Hosts)
 		switch {
 		case len(allowed) > 0 && !slices.Contains(allowed, c.id):
-			q.Reason = "the job does not want to run there"
+			q.Reason = "excluded by --on"
 		case c.outOfReach() != nil:
 			q.Reason = "out of reach: " + c.outOfReach().Error()
 		case size < spec.Min:
-			q.Reason = fmt.Sprintf("needs %d processors, there are %d", spec.Min, size)
+			q.Reason = fmt.Sprintf("needs %s, the cluster has %d", cores(spec.Min), size)
 		default:
 			q.Fits = true
 			b.quote(ctx, &q, c, spec, need)
@@ -214,12 +214,20 @@ func (b *Broker) quotes(ctx context.Context, spec *jobfile.Job, allowed []core.C
 	return list
 }
 
+// cores is a number of cores in words.
+func cores(n int) string {
+	if n == 1 {
+		return "1 core"
+	}
+	return fmt.Sprintf("%d cores", n)
+}
+
 // quote fills in what can be said of a cluster where the job fits.
 func (b *Broker) quote(ctx context.Context, q *Quote, c *cluster, spec *jobfile.Job, need predict.Demand) {
 	share := b.share(ctx, c)
 	idle, ahead := b.ahead(ctx, c)
 	q.Wait = predict.Point(0)
-	q.Reason = fmt.Sprintf("%d of %d processors free, a newcomer gets %.0f %% of one, speed %.2f", idle, procs(c.Hosts), 100*share.Median(), b.speed(c))
+	q.Reason = fmt.Sprintf("%d of %s free, a new job would get %.0f %% of a core, speed %.2f", idle, cores(procs(c.Hosts)), 100*share.Median(), b.speed(c))
 	if c.Managed {
 		var why string
 		ahead, why = b.queueWait(ctx, c, spec)

@@ -107,7 +107,7 @@ func (b *Broker) Depot(ctx context.Context) (*depot.Store, error) { return b.dep
 func (b *Broker) Rules(ctx context.Context) error {
 	u, err := b.user(ctx)
 	if err != nil || u.ID != 0 {
-		return cmp.Or(err, error(&badinput.Error{Field: "user", Value: u.Name, Want: "root, who alone rules a broker of several users"}))
+		return cmp.Or(err, error(&badinput.Error{Field: "user", Value: u.Name, Problem: "only root may do this with a broker of several users"}))
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (b *Broker) filesOf(ctx context.Context, c *cluster) driver.Stager {
 }
 
 func noSuchJob(ref string) error {
-	return &badinput.Error{Field: "job", Value: ref, Want: "the number of a job; godwit ps lists them"}
+	return &badinput.Error{Problem: "no such job: " + ref + " (godwit ps --all lists all jobs)"}
 }
 
 // stored finds a job in the store by its number or the beginning of its unique

@@ -88,7 +88,7 @@ func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
 		case errors.Is(err, store.ErrNoJob):
 			return nil, nil, noSuchJob(ref)
 		case errors.Is(err, store.ErrManyJobs):
-			return nil, nil, &badinput.Error{Field: "job", Value: ref, Want: "more of the unique id: several jobs begin like this"}
+			return nil, nil, &badinput.Error{Problem: "ambiguous job " + ref + ": several unique ids begin like this"}
 		case err != nil:
 			return nil, nil, err
 		}
@@ -162,7 +162,7 @@ func (b *Broker) Jobs(ctx context.Context, all bool) ([]View, error) {
 	return b.list(ctx, all, name, b.owns)
 }
 
-var errTheirs = &badinput.Error{Field: "--all-users", Want: "root, who alone sees the jobs of others"}
+var errTheirs = &badinput.Error{Field: "--all-users", Problem: "only root sees the jobs of others"}
 
 // JobsOfAll lists the jobs of all users, for who may see them.
 func (b *Broker) JobsOfAll(ctx context.Context, all bool) ([]View, error) {
@@ -254,7 +254,7 @@ func (b *Broker) Checkpoint(ctx context.Context, ref string) (*wire.Saved, error
 		return nil, err
 	}
 	if j == nil || v.State != core.Running {
-		return nil, fmt.Errorf("job %s is %s: only a job that runs can be saved", ref, v.State)
+		return nil, fmt.Errorf("job %s is %s: only a running job can be checkpointed", ref, v.State)
 	}
 	answer := make(chan saveResult, 1)
 	if err := b.ask(ctx, func(*turn) {
@@ -270,12 +270,12 @@ func (b *Broker) Checkpoint(ctx context.Context, ref string) (*wire.Saved, error
 		select {
 		case r := <-answer:
 			if r.err != "" {
-				return nil, fmt.Errorf("%s was not saved: %s", j.shortName(), r.err)
+				return nil, fmt.Errorf("%s: checkpoint failed: %s", j.shortName(), r.err)
 			}
 			return r.saved, nil
 		case <-next:
 			if v, err := b.view(ctx, j); err != nil || v.State.Terminal() {
-				return nil, errors.Join(err, fmt.Errorf("%s ended before it was saved", j.shortName()))
+				return nil, errors.Join(err, fmt.Errorf("%s ended before its checkpoint was complete", j.shortName()))
 			}
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -310,7 +310,7 @@ func (b *Broker) waitsInQueue(ctx context.Context, v *View) (wire.Entry, bool) {
 		return wire.Entry{}, false
 	}
 	why, err := x.Why(ctx, driver.ID{Job: v.ID, Epoch: v.Epoch})
-	return wire.Entry{At: b.now(), Kind: "wait", Choice: "waits in the queue of " + c.Name, Why: why}, err == nil && why != ""
+	return wire.Entry{At: b.now(), Kind: "wait", Choice: "in the queue of " + c.Name, Why: why}, err == nil && why != ""
 }
 
 // Logs copies what a job wrote from an offset on, and with follow until its life

@@ -24,7 +24,7 @@ func (t *turn) note(ev *core.Event) {
 		j.rec.Reason = ev.Why.String()
 		if j.waits != j.rec.Reason { // the same every half minute tells nobody anything
 			j.waits = j.rec.Reason
-			t.explain(j, "wait", "waits to be placed", j.rec.Reason, nil)
+			t.explain(j, "wait", "", j.rec.Reason, nil)
 		}
 		t.touch(j)
 	case core.JobJudged:
@@ -40,7 +40,7 @@ func (t *turn) planned(j *job, ev *core.Event) {
 	j.waits, j.danger, j.judged, j.requested, j.startedAt = "", false, core.NoReason, t.now, 0
 	t.touch(j)
 	t.explain(j, "place", "cluster "+c.Name, ev.Why.String(), map[string]any{
-		"processors": ev.N, "attempt": int(ev.Epoch), "speed": t.b.eng.World().Cluster(ev.Cluster).Speed(), "share": t.b.eng.World().Cluster(ev.Cluster).Share()})
+		"cores": ev.N, "attempt": int(ev.Epoch), "speed": t.b.eng.World().Cluster(ev.Cluster).Speed(), "share": t.b.eng.World().Cluster(ev.Cluster).Share()})
 	t.script(j, c)
 }
 
@@ -62,7 +62,7 @@ func (t *turn) became(j *job, ev *core.Event) {
 	switch ev.To {
 	case core.Running:
 		if from == core.Stopping {
-			t.explain(j, "stay", "runs on in "+j.rec.Cluster, ev.Why.String(), nil)
+			t.explain(j, "stay", "on "+j.rec.Cluster, ev.Why.String(), nil)
 			return
 		}
 		j.startedAt = t.now
@@ -78,7 +78,7 @@ func (t *turn) became(j *job, ev *core.Event) {
 			t.explain(j, "cancel", "end it in "+j.rec.Cluster, ev.Why.String(), nil)
 			return
 		}
-		choice := "stop and place again"
+		choice := "requeued"
 		j.aimed = string(history.Stopped)
 		if c, ok := ev.Aim.Cluster(); ok {
 			choice = fmt.Sprintf("move from %s to %s", j.rec.Cluster, t.b.clusters()[c].Name)
@@ -90,7 +90,7 @@ func (t *turn) became(j *job, ev *core.Event) {
 	case core.Stopped:
 		if ev.N > 0 {
 			t.ran(j, history.Lost)
-			t.explain(j, "lost", "start again", ev.Why.String(), map[string]any{"attempt": int(ev.Epoch)})
+			t.explain(j, "lost", "requeued", ev.Why.String(), map[string]any{"attempt": int(ev.Epoch)})
 		} else {
 			t.ran(j, history.Outcome(max(j.aimed, string(history.Stopped))))
 		}

@@ -88,7 +88,7 @@ func (b *Broker) load(ctx context.Context) error {
 func (b *Broker) canRun(jobs []store.Job) error {
 	for i := range jobs {
 		if j := &jobs[i]; b.opt.Users == nil && j.Owner != 0 {
-			return &badinput.Error{Field: "--shared", Want: fmt.Sprintf("given: job %d of %s is in this state folder, which is that of a broker of several users", j.ID, j.User)}
+			return &badinput.Error{Field: "--shared", Problem: fmt.Sprintf("needed: job %d of %s is in this state folder, which is that of a broker of several users", j.ID, j.User)}
 		}
 	}
 	return nil

@@ -44,10 +44,10 @@ func (t *turn) again(j *job, m *wire.Message) bool {
 	}
 	losses := t.losses(j)
 	if losses >= j.spec.Retries {
-		t.explain(j, "end", "not started again", m.Why+"; "+usedUp(losses), nil)
+		t.explain(j, "end", "not requeued", m.Why+"; "+usedUp(losses), nil)
 		return false
 	}
-	t.explain(j, "lost", "started again", m.Why+"; "+t.which(j, losses), map[string]any{"cause": jobfile.RetryFailed})
+	t.explain(j, "lost", "requeued", m.Why+"; "+t.which(j, losses), map[string]any{"cause": jobfile.RetryFailed})
 	t.tidy(j, j.rec.Epoch)
 	t.step(&core.Input{Kind: core.Crashed, Job: j.rec.ID, Epoch: j.rec.Epoch})
 	return true

@@ -243,8 +243,8 @@ func (t *turn) tellOthers(h *homeward) {
 		j.rec.Reason = "its output could not be written to its file: " + h.unwritten.Error()
 	}
 	if h.notLeft != nil {
-		t.explain(j, "results", "not left where they belong", oneLine(h.notLeft), nil)
-		j.rec.Reason = "results could not be left where they belong: " + oneLine(h.notLeft)
+		t.explain(j, "results", "not staged out", oneLine(h.notLeft), nil)
+		j.rec.Reason = "results could not be staged out: " + oneLine(h.notLeft)
 	}
 }
 

@@ -27,7 +27,7 @@ func (b *Broker) canLeave(ctx context.Context, spec *jobfile.Job) error {
 		site, _ := f.Where()
 		c := b.clusterNamed(site)
 		if c == nil {
-			return &badinput.Error{Field: "outputs", Value: f.To, Want: badinput.Unknown("cluster", site, b.names())}
+			return &badinput.Error{Field: "outputs", Value: f.To, Problem: badinput.Unknown("cluster", site, b.names())}
 		}
 		if _, ok := b.stager(ctx, c).(driver.Placer); !ok {
 			return &badinput.Error{Field: "outputs", Value: f.To, Want: "a cluster whose files can be reached"}

@@ -81,9 +81,9 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 // neverFits names the field that asks for too much.
 func neverFits(spec *jobfile.Job, reason core.Reason) error {
 	if reason.Code == core.NeverMemory {
-		return &badinput.Error{Field: "memory", Value: size(spec.Memory), Want: reason.String()}
+		return &badinput.Error{Field: "memory", Value: SizeText(spec.Memory), Problem: reason.String()}
 	}
-	return &badinput.Error{Field: "procs", Value: fmt.Sprint(spec.Min), Want: reason.String()}
+	return &badinput.Error{Field: "procs", Value: fmt.Sprint(spec.Min), Problem: reason.String()}
 }
 
 // acceptable refuses what could never run.
@@ -131,7 +131,7 @@ func (t *turn) submitAll(owner User, spec *jobfile.Job, work string, inputs []st
 		t.b.jobs[id] = j
 		t.touch(j)
 		ids = append(ids, id)
-		t.explain(j, "submit", "taken in", why, estimateInputs(proto))
+		t.explain(j, "submit", "accepted", why, estimateInputs(proto))
 		t.explainAway(j)
 		if t.waitsFirst(j) {
 			continue

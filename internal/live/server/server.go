@@ -87,7 +87,7 @@ func (s *server) routes() map[string]http.HandlerFunc {
 		"POST " + wire.Path:             s.agent,
 		wire.Depot:                      s.depot,
 		"/": func(w http.ResponseWriter, r *http.Request) {
-			refuse(w, &badinput.Error{Field: "path", Value: r.Method + " " + r.URL.Path, Want: "a request that this broker knows; its version is " + s.Version})
+			refuse(w, &badinput.Error{Field: "path", Value: r.Method + " " + r.URL.Path, Problem: "unknown request; the version of this broker is " + s.Version})
 		},
 	}
 }
@@ -234,8 +234,8 @@ func (s *server) checkpoint(r *http.Request) (api.Done, error) {
 	if err != nil {
 		return api.Done{}, err
 	}
-	return api.Done{Text: fmt.Sprintf("job %s saved as checkpoint %d in %.2f s: %d bytes, %d of them new; it stood still for %.2f s",
-		r.PathValue("id"), saved.N, saved.Took.Seconds(), saved.Bytes, saved.Moved, saved.Frozen.Seconds())}, nil
+	return api.Done{Text: fmt.Sprintf("job %s: checkpoint %d saved in %.2f s, %s (%s new); frozen for %.2f s",
+		r.PathValue("id"), saved.N, saved.Took.Seconds(), broker.SizeText(saved.Bytes), broker.SizeText(saved.Moved), saved.Frozen.Seconds())}, nil
 }
 
 func (s *server) explain(r *http.Request) ([]api.Decision, error) {

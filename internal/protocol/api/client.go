@@ -243,7 +243,7 @@ func refusal(resp *http.Response) error {
 		return &Refusal{"the broker answered " + resp.Status}
 	}
 	if e.Code == 2 {
-		return &badinput.Error{Field: e.Field, Want: e.Text}
+		return &badinput.Error{Field: e.Field, Problem: e.Text}
 	}
 	return &Refusal{e.Text}
 }

@@ -62,11 +62,7 @@ func resolve(path string) (string, error) {
 }
 
 func unwritable(path string, err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err // the path is in the message already
-	}
-	return &badinput.Error{File: path, Want: "a file that can be written", Err: err}
+	return badinput.Unwritable(path, err)
 }
 
 // Write adds to the file.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Reason says why something was decided, with the numbers that led to it. It
@@ -107,94 +108,95 @@ const (
 	numReasons
 )
 
-// reasons gives each code its short name in logs and its sentence, in which
-// %[1]s and %[2]s stand for A and B.
+// reasons gives each code its short name in logs and its sentence. In it {A} and
+// {B} stand for the numbers, {A s} for a time, {A %} for a chance, {B free} for
+// how many cores are free, and {A core} for "1 core" or "3 cores".
 var reasons = [numReasons]struct{ name, sentence string }{
 	NoReason:          {"none", ""},
-	MostIdle:          {"most-idle", "most idle processors of all clusters where it fits: %[1]s (next best %[2]s)"},
-	FilesThere:        {"files-there", "all its input files are already there; %[1]s idle processors"},
-	LeastTransfer:     {"least-transfer", "least time to bring its missing files: %[1]s s"},
-	FewestClusters:    {"fewest-clusters", "fits in %[1]s clusters, the fewest possible; %[2]s components"},
-	SplitByIdle:       {"split-by-idle", "split over %[1]s clusters by what is idle, to start now with %[2]s processors"},
-	BestChance:        {"best-chance", "best chance of meeting its deadline: %[1]s; expected to end after %[2]s s"},
-	ShortestQueue:     {"shortest-queue", "no cluster is free at once; least work ahead in the queue here: %[1]s processors over"},
-	OnlyChoice:        {"only-choice", "the only cluster where it fits now; %[1]s idle processors"},
-	NoRoom:            {"no-room", "needs %[1]s processors in one cluster, at most %[2]s are free"},
-	TooManyTries:      {"too-many-tries", "not placed after %[1]s tries, the limit is %[2]s"},
-	NeverFits:         {"never-fits", "needs %[1]s processors, the largest it could ever get is %[2]s"},
-	ClaimTaken:        {"claim-taken", "somebody else took the processors before they were claimed; placed again"},
-	ClaimDue:          {"claim-due", "expected to start in %[1]s s: processors claimed now"},
-	ReservedAtOnce:    {"reserved", "the cluster can reserve: processors held from placement on"},
-	AllStaged:         {"all-staged", "all input files have arrived"},
-	AllClaimed:        {"all-claimed", "all %[1]s parts hold their processors"},
-	ClusterStarted:    {"cluster-started", "the cluster started it on %[1]s processors"},
-	NothingToStage:    {"nothing-to-stage", "no input file has to be brought"},
-	MustStage:         {"must-stage", "input files have to be brought, about %[1]s s"},
-	OldestFirst:       {"oldest-first", "oldest running job first: offered all %[1]s that are left"},
-	NewestFirst:       {"newest-first", "newest running job first: asked for %[1]s"},
-	EqualShare:        {"equal-share", "equal share of %[1]s processors among %[2]s jobs"},
-	EqualPartition:    {"equal-partition", "to its equal part of the whole cluster: %[1]s"},
-	Doubled:           {"doubled", "size doubled from %[1]s"},
-	Halved:            {"halved", "size halved from %[1]s"},
-	LargestGain:       {"largest-gain", "predicted to end %[1]s s sooner with %[2]s more processors, the largest gain"},
-	SmallestLoss:      {"smallest-loss", "predicted to end %[1]s s later with %[2]s fewer processors, the smallest loss"},
-	LeftOver:          {"left-over", "nobody gains from these %[1]s processors and nobody else wants them"},
-	MakeRoom:          {"make-room", "room for job %[1]s at the head of the queue: %[2]s processors wanted"},
-	RoomImpossible:    {"room-impossible", "even with all jobs at their minimum there is no room for job %[1]s"},
-	AskedByJob:        {"asked-by-job", "the job itself asked for %[1]s"},
-	NotReleasedInTime: {"not-released-in-time", "did not release %[1]s processors within %[2]s s"},
-	HostLost:          {"host-lost", "%[1]s of its processors failed"},
-	RetriesUsedUp:     {"retries-used-up", "started again %[1]s times already"},
-	ExitedZero:        {"exited-zero", "the program ended by itself"},
-	ExitedNonZero:     {"exited-nonzero", "the program ended with code %[1]s"},
-	AskedByUser:       {"asked-by-user", "the user asked for it"},
-	SavedItself:       {"saved-itself", "saved and left its processors"},
+	MostIdle:          {"most-idle", "most idle cores of all clusters where it fits: {A} (next best {B})"},
+	FilesThere:        {"files-there", "all its input files are already there; {A idle core}"},
+	LeastTransfer:     {"least-transfer", "shortest stage-in of its missing files: {A s}"},
+	FewestClusters:    {"fewest-clusters", "fits in {A cluster}, the fewest possible; {B component}"},
+	SplitByIdle:       {"split-by-idle", "split over {A cluster} by what is idle, to start now on {B core}"},
+	BestChance:        {"best-chance", "best chance of meeting its deadline: {A %}; expected to end after {B s}"},
+	ShortestQueue:     {"shortest-queue", "no cluster is free now; shortest queue here: {A core} to spare"},
+	OnlyChoice:        {"only-choice", "the only cluster where it fits now; {A idle core}"},
+	NoRoom:            {"no-room", "waiting for {A core} ({B free})"},
+	TooManyTries:      {"too-many-tries", "not placed after {A attempt}, the limit is {B}"},
+	NeverFits:         {"never-fits", "needs {A core}, it can never get more than {B}"},
+	ClaimTaken:        {"claim-taken", "another job took the cores before they were claimed; placed again"},
+	ClaimDue:          {"claim-due", "expected to start in {A s}: cores claimed now"},
+	ReservedAtOnce:    {"reserved", "the cluster supports reservations: cores reserved at placement"},
+	AllStaged:         {"all-staged", "stage-in complete"},
+	AllClaimed:        {"all-claimed", "all {A part} hold their cores"},
+	ClusterStarted:    {"cluster-started", "running on {A core}"},
+	NothingToStage:    {"nothing-to-stage", "no input files to stage in"},
+	MustStage:         {"must-stage", "staging in input files, about {A s}"},
+	OldestFirst:       {"oldest-first", "oldest running job first: offered all {A} that are left"},
+	NewestFirst:       {"newest-first", "newest running job first: asked for {A}"},
+	EqualShare:        {"equal-share", "equal share of {A core} among {B job}"},
+	EqualPartition:    {"equal-partition", "to its equal part of the whole cluster: {A}"},
+	Doubled:           {"doubled", "size doubled from {A}"},
+	Halved:            {"halved", "size halved from {A}"},
+	LargestGain:       {"largest-gain", "predicted to end {A s} sooner with {B more core}, the largest gain"},
+	SmallestLoss:      {"smallest-loss", "predicted to end {A s} later with {B fewer core}, the smallest loss"},
+	LeftOver:          {"left-over", "no job gains from {A idle core} and none waits for them"},
+	MakeRoom:          {"make-room", "making room for job {A} at the head of the queue: {B core} needed"},
+	RoomImpossible:    {"room-impossible", "even with all jobs at their minimum there is no room for job {A}"},
+	AskedByJob:        {"asked-by-job", "the job itself asked for {A}"},
+	NotReleasedInTime: {"not-released-in-time", "did not release {A core} within {B s}"},
+	HostLost:          {"host-lost", "host failure: lost {A core}"},
+	RetriesUsedUp:     {"retries-used-up", "retry limit reached (requeued {A time})"},
+	ExitedZero:        {"exited-zero", "the program exited with code 0"},
+	ExitedNonZero:     {"exited-nonzero", "the program exited with code {A}"},
+	AskedByUser:       {"asked-by-user", "requested by the user"},
+	SavedItself:       {"saved-itself", "checkpointed, cores released"},
 	SubmittedByUser:   {"submitted", "submitted"},
-	EarliestEnd:       {"earliest-end", "expected to end soonest here: after %[1]s s"},
-	NeverTogether:     {"never-together", "its %[1]s components, %[2]s processors in all, do not fit together even if the grid is empty"},
-	ReleasedTooFew:    {"released-too-few", "released only %[1]s of the %[2]s processors that it had to"},
-	NotLeftInTime:     {"not-left-in-time", "was told to leave and had not after %[1]s s"},
+	EarliestEnd:       {"earliest-end", "expected to end soonest here: after {A s}"},
+	NeverTogether:     {"never-together", "its {A component}, {B core} in all, do not fit together even if the grid is empty"},
+	ReleasedTooFew:    {"released-too-few", "released only {A} of the {B core} that it had to"},
+	NotLeftInTime:     {"not-left-in-time", "told to stop and still running after {A s}"},
 	ProgramCrashed:    {"program-crashed", "its attempt ended through no fault of its own"},
-	NotStartedAgain:   {"not-started-again", "its attempt was lost in a way after which it is not started again"},
-	TooFewHosts:       {"too-few-hosts", "needs %[1]s hosts of one cluster, each with room for its part; at most %[2]s have that"},
-	UserMoves:         {"user-moves", "the user asked for it"},
-	UserMovesSoonest:  {"user-moves-soonest", "the user asked for it; expected to end soonest there: in about %[1]s s"},
+	NotStartedAgain:   {"not-started-again", "its attempt was lost in a way that is not retried"},
+	TooFewHosts:       {"too-few-hosts", "needs {A host} of one cluster, each with room for its part; at most {B} have that"},
+	UserMoves:         {"user-moves", "requested by the user"},
+	UserMovesSoonest:  {"user-moves-soonest", "requested by the user; expected to end soonest there: in about {A s}"},
 	MoveForbidden:     {"move-forbidden", "the job may not run there"},
 	MoveSame:          {"move-same", "the job is there already"},
 	MoveRefused:       {"move-refused", "the cluster refused the job before"},
-	MoveTooSmall:      {"move-too-small", "the job does not fit there: it needs %[1]s cores, the cluster has %[2]s, or too little memory"},
+	MoveTooSmall:      {"move-too-small", "the job does not fit there: it needs {A core}, the cluster has {B}, or too little memory"},
 	MoveOutOfReach:    {"move-out-of-reach", "the cluster is out of reach"},
-	MoveNoRoom:        {"move-no-room", "no room there now: the job needs %[1]s cores, %[2]s are free"},
+	MoveNoRoom:        {"move-no-room", "no room there now: the job needs {A core}, {B} free"},
 	MoveNowhere:       {"move-nowhere", "no other cluster where the job may run has room for it now"},
-	MoveNotNow:        {"move-not-now", "the job is being stopped or moved already"},
+	MoveNotNow:        {"move-not-now", "the job is being stopped or migrated already"},
 	MoveParts:         {"move-parts", "the job runs in several clusters at once"},
 	PlacedWhole:       {"placed-whole", "placed whole in one cluster with room for it: only simulated jobs are split over clusters (place: fcm)"},
-	NotSplit:          {"not-split", "needs %[1]s processors, the largest cluster has %[2]s; only simulated jobs are split over clusters (place: fcm)"},
+	NotSplit:          {"not-split", "needs {A core}, the largest cluster has {B}; only simulated jobs are split over clusters (place: fcm)"},
 	ClusterRemoved:    {"cluster-removed", "the cluster where it may run was removed from the settings"},
 	NotReached:        {"not-reached", "the clusters where it may run are out of reach"},
 	NotKnownYet:       {"not-known-yet", "waiting for a cluster that has not answered yet"},
-	NeverMemory:       {"never-memory", "needs %[1]s GiB of memory on each host, the most that a host has is %[2]s GiB"},
-	CancelRequested:   {"cancel-requested", "cancelled by the user: SIGTERM, and SIGKILL after %[1]s s"},
+	NeverMemory:       {"never-memory", "needs {A} GiB of memory on each host, the most that a host has is {B} GiB"},
+	CancelRequested:   {"cancel-requested", "cancelled by the user: SIGTERM, and SIGKILL after {A s}"},
 	FetchingFiles:     {"fetching-files", "cancelled by the user: the program has ended, its files are being copied back"},
-	NotEndedInTime:    {"not-ended-in-time", "cancelled by the user: no answer from its cluster within %[1]s s; what it wrote there is lost"},
-	ComesAgain:        {"comes-again", "waits to be placed again"},
-	MustGrow:          {"must-grow", "job %[1]s said that it must grow: %[2]s processors wanted"},
+	NotEndedInTime:    {"not-ended-in-time", "cancelled by the user: no answer from its cluster within {A s}; what it wrote there is lost"},
+	ComesAgain:        {"comes-again", "requeued"},
+	MustGrow:          {"must-grow", "job {A} must grow: {B core} needed"},
 	GivenBack:         {"given-back", "by the job itself"},
-	ClaimsApart:       {"claims-apart", "its %[1]s parts could not be claimed within %[2]s s of each other: all given up, or two such jobs might wait for each other for ever"},
-	NotAnswered:       {"not-answered", "has not answered after %[1]s s; others do not wait for it any longer"},
-	BetterChance:      {"better-chance", "the chance of meeting its deadline is %[1]s here and %[2]s there"},
-	EndsSooner:        {"ends-sooner", "its deadline is probably missed wherever it runs, but there it ends earlier: in about %[1]s s instead of %[2]s s"},
-	NotWorthMoving:    {"not-worth-moving", "the chance of meeting its deadline is %[1]s here, and no more than %[2]s elsewhere"},
-	MovedOften:        {"moved-often", "has been moved %[1]s times already, the most allowed; the chance of meeting its deadline is %[2]s here"},
-	MovedJustNow:      {"moved-just-now", "was moved %[1]s s ago and is to be left alone for %[2]s s"},
-	NobodyCan:         {"nobody-can", "nobody can meet its deadline: it ends in about %[1]s s here and, with the move, in about %[2]s s at best elsewhere"},
-	WellHere:          {"well-here", "the chance of meeting its deadline is %[1]s here, enough"},
-	NowhereToGo:       {"nowhere-to-go", "the chance of meeting its deadline is %[1]s here, and no other cluster has room for it"},
-	FastestHere:       {"fastest-here", "nothing is known of how long it takes; a newcomer computes fastest here: at %[1]s of the reference speed"},
-	Aimed:             {"aimed", "where it was decided to move it"},
-	ClusterRefuses:    {"cluster-refuses", "the cluster refuses it"},
-	CouldNotSave:      {"could-not-save", "could not be saved, and runs on"},
-	NoRoomInAll:       {"no-room-in-all", "needs %[1]s processors in all clusters together, %[2]s are free"},
+	ClaimsApart:       {"claims-apart", "its {A part} could not be claimed within {B s} of each other: all given up, or two such jobs might wait for each other for ever"},
+	NotAnswered:       {"not-answered", "no answer after {A s}; others do not wait for it any longer"},
+	BetterChance:      {"better-chance", "the chance of meeting its deadline is {A %} here and {B %} there"},
+	EndsSooner:        {"ends-sooner", "its deadline is probably missed wherever it runs, but there it ends earlier: in about {A s} instead of {B s}"},
+	NotWorthMoving:    {"not-worth-moving", "the chance of meeting its deadline is {A %} here, and no more than {B %} elsewhere"},
+	MovedOften:        {"moved-often", "migrated {A time} already, the limit; the chance of meeting its deadline is {B %} here"},
+	MovedJustNow:      {"moved-just-now", "migrated {A s} ago; no further migration within {B s}"},
+	NobodyCan:         {"nobody-can", "no cluster can meet its deadline: it ends in about {A s} here and, including the migration, in about {B s} at best elsewhere"},
+	WellHere:          {"well-here", "the chance of meeting its deadline is {A %} here, enough"},
+	NowhereToGo:       {"nowhere-to-go", "the chance of meeting its deadline is {A %} here, and no other cluster has room for it"},
+	FastestHere:       {"fastest-here", "run time unknown; a new job computes fastest here: at {A} of the reference speed"},
+	Aimed:             {"aimed", "where it was decided to migrate it"},
+	ClusterRefuses:    {"cluster-refuses", "the cluster refused it"},
+	CouldNotSave:      {"could-not-save", "checkpoint failed; it runs on"},
+	NoRoomInAll:       {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},
 }
 
 func (c ReasonCode) String() string {
@@ -209,28 +211,75 @@ func (r Reason) String() string {
 	if r.Code >= numReasons {
 		return "unknown"
 	}
-	// The explicit index %.0[3]s swallows unused arguments silently.
-	s := reasons[r.Code].sentence
-	if s == "" {
-		return ""
+	sentence := reasons[r.Code].sentence
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(sentence, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		slot, after, _ := strings.Cut(rest, "}")
+		x := r.A
+		if slot[0] == 'B' {
+			x = r.B
+		}
+		b.WriteString(fillSlot(x, strings.TrimPrefix(slot[1:], " ")))
+		sentence = after
 	}
-	return fmt.Sprintf(s+"%.0[3]s", number(r.A), number(r.B), "")
 }
 
-// number writes whole numbers as such, others to three digits, and at least to whole
-// ones.
-func number(x float64) string {
-	decimals := 1000.0
-	switch size := math.Abs(x); {
-	case size >= 100:
-		decimals = 1
-	case size >= 10:
-		decimals = 10
-	case size >= 1:
-		decimals = 100
+// fillSlot writes a number as the slot of a sentence wants it.
+func fillSlot(x float64, as string) string {
+	switch as {
+	case "":
+		return number(x)
+	case "s":
+		return secondsText(x)
+	case "%":
+		return percentText(x)
+	case "free":
+		if x <= 0 {
+			return "none free"
+		}
+		return "at most " + number(x) + " free in one cluster"
 	}
+	if x == 1 {
+		return "1 " + as
+	}
+	return number(x) + " " + as + "s"
+}
+
+// secondsText is a time to as many digits as matter.
+func secondsText(s float64) string {
+	switch size := math.Abs(s); {
+	case size < 10:
+		return strconv.FormatFloat(math.Round(s*10)/10, 'f', -1, 64) + " s"
+	case size < 120:
+		return fmt.Sprintf("%.0f s", s)
+	case size < 7200:
+		return fmt.Sprintf("%.0f min", s/60)
+	case size < 48*3600:
+		return fmt.Sprintf("%.1f h", s/3600)
+	}
+	return fmt.Sprintf("%.1f d", s/(24*3600))
+}
+
+// percentText never says 0 or 100 of what is only almost so.
+func percentText(p float64) string {
+	switch {
+	case p > 0 && p < 0.01:
+		return "below 1 %"
+	case p > 0.99 && p < 1:
+		return "above 99 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*p)
+}
+
+// number writes whole numbers as such, others to three decimals.
+func number(x float64) string {
 	if math.Abs(x) < 1e15 {
-		x = math.Round(x*decimals) / decimals
+		x = math.Round(x*1000) / 1000
 	}
 	return strconv.FormatFloat(x, 'f', -1, 64)
 }

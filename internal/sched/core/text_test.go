@@ -96,21 +96,38 @@ func TestEveryReasonIsASentenceWithItsNumbers(t *testing.T) {
 	for c := NoReason; c < numReasons; c++ {
 		for _, ab := range [][2]float64{{0, 0}, {12, 34}, {0.125, 1e9}, {math.Inf(1), math.NaN()}} {
 			s := Reason{c, ab[0], ab[1]}.String()
-			if strings.Contains(s, "%") || strings.TrimSpace(s) != s || (s == "") != (c == NoReason) {
+			if strings.ContainsAny(s, "{}") || strings.TrimSpace(s) != s || (s == "") != (c == NoReason) {
 				t.Errorf("reason %v with %v reads %q", c, ab, s)
 			}
 		}
-		if strings.Contains(reasons[c].sentence, "%[2]") && !strings.Contains(Reason{c, 12, 34}.String(), "34") {
+		if strings.Contains(reasons[c].sentence, "{B}") && !strings.Contains(Reason{c, 12, 34}.String(), "34") {
 			t.Errorf("reason %v does not say its second number: %v", c, Reason{c, 12, 34})
 		}
 	}
-	if got, want := (Reason{BestChance, 2. / 3, 1234567}).String(), "best chance of meeting its deadline: 0.667; expected to end after 1234567 s"; got != want {
+	if got, want := (Reason{BestChance, 2. / 3, 1234567}).String(), "best chance of meeting its deadline: 67 %; expected to end after 14.3 d"; got != want {
 		t.Errorf("best-chance reads %q, want %q", got, want)
 	}
 	if got := (Reason{Code: numReasons}).String(); got != "unknown" {
 		t.Errorf("a code without a sentence reads %q", got)
 	}
-	if got, want := (Reason{NoRoom, 8, 5}).String(), "needs 8 processors in one cluster, at most 5 are free"; got != want {
+	if got, want := (Reason{NoRoom, 8, 5}).String(), "waiting for 8 cores (at most 5 free in one cluster)"; got != want {
 		t.Errorf("no-room reads %q, want %q", got, want)
+	}
+}
+
+func TestNumbersInReasonsAgreeWithTheirNouns(t *testing.T) {
+	for _, c := range []struct {
+		why  Reason
+		want string
+	}{
+		{Reason{NoRoom, 1, 0}, "waiting for 1 core (none free)"},
+		{Reason{ClusterStarted, 1, 0}, "running on 1 core"},
+		{Reason{ClusterStarted, 4, 0}, "running on 4 cores"},
+		{Reason{HostLost, 1, 0}, "host failure: lost 1 core"},
+		{Reason{EarliestEnd, 127.089, 0}, "expected to end soonest here: after 2 min"},
+	} {
+		if got := c.why.String(); got != c.want {
+			t.Errorf("%v reads %q, want %q", c.why.Code, got, c.want)
+		}
 	}
 }

@@ -27,15 +27,15 @@ func TestEachSituationHasItsAnswerAndItsReason(t *testing.T) {
 		hopeless bool
 		says     []string
 	}{
-		{name: "nothing is known of the job",
+		{name: "stays: its remaining run time is unknown of the job",
 			q:    Question{TimeLeft: 100, Moves: []Move{to(1, 10, 1)}, SinceMove: -1},
-			code: NothingKnown, to: core.Nowhere, says: []string{"nothing is known"}},
+			code: NothingKnown, to: core.Nowhere, says: []string{"stays: its remaining run time is unknown"}},
 		{name: "the deadline is safe, however good it is elsewhere",
 			q:    Question{TimeLeft: 150, Stay: about(100), Moves: []Move{to(1, 10, 1)}, SinceMove: -1},
 			code: Safe, to: core.Nowhere, says: []string{"stays", "above 99 %", "95 %"}},
 		{name: "in danger, with nowhere to go",
 			q:    Question{TimeLeft: 100, Stay: about(110), SinceMove: -1},
-			code: NowhereElse, to: core.Nowhere, says: []string{"17 %", "no other place"}},
+			code: NowhereElse, to: core.Nowhere, says: []string{"17 %", "no other cluster can continue it"}},
 		{name: "in danger, and what is known of other places is nothing",
 			q:    Question{TimeLeft: 100, Stay: about(110), Moves: []Move{{Cluster: 2}}, SinceMove: -1},
 			code: NowhereElse, to: core.Nowhere},
@@ -59,7 +59,7 @@ func TestEachSituationHasItsAnswerAndItsReason(t *testing.T) {
 			code: EndsEarlier, to: 1, hopeless: true},
 		{name: "nobody can meet it, and the move would cost what it wins",
 			q:    Question{TimeLeft: 10, Stay: about(100), Moves: []Move{to(1, 60, 35)}, SinceMove: -1},
-			code: NothingEarlier, to: core.Nowhere, hopeless: true, says: []string{"cannot be met"}},
+			code: NothingEarlier, to: core.Nowhere, hopeless: true, says: []string{"stays: its deadline can no longer be met on any cluster; it ends in about 100 s here and, including the migration, in 95 s at best elsewhere"}},
 		{name: "moved as often as allowed",
 			q:    Question{TimeLeft: 100, Stay: about(120), Moves: []Move{to(1, 60, 5)}, Moved: 4, SinceMove: 1e6},
 			code: MovesUsedUp, to: core.Nowhere, says: []string{"4 times"}},

@@ -50,27 +50,27 @@ type Why struct {
 
 // String is the reason as a sentence for people.
 func (w Why) String() string {
-	here := fmt.Sprintf("the chance to meet its deadline here is %s (%s is wanted)", percent(w.Stay), percent(w.Want))
+	here := fmt.Sprintf("the chance of meeting its deadline here is %s (%s wanted)", percent(w.Stay), percent(w.Want))
 	switch w.Code {
 	case NothingKnown:
-		return "stays: nothing is known of how long it still takes"
+		return "stays: its remaining run time is unknown"
 	case Safe:
 		return "stays: " + here
 	case NowhereElse:
-		return "stays: " + here + ", but there is no other place where it could go on"
+		return "stays: " + here + ", but no other cluster can continue it"
 	case NotClearlyBetter:
-		return fmt.Sprintf("stays: %s and at best %s elsewhere; moving takes time too and has to win at least %.0f points",
+		return fmt.Sprintf("stays: %s and at best %s elsewhere; a migration must gain at least %.0f points",
 			here, percent(w.Go), 100*w.MinGain)
 	case NothingEarlier:
-		return fmt.Sprintf("stays: its deadline cannot be met any more, here or elsewhere; it ends in about %s here and, with the move, in %s at best elsewhere",
+		return fmt.Sprintf("stays: its deadline can no longer be met on any cluster; it ends in about %s here and, including the migration, in %s at best elsewhere",
 			span(w.LeftStay), span(w.LeftGo))
 	case MovesUsedUp:
-		return fmt.Sprintf("stays: %s and %s elsewhere, but it has been moved %d times already, the most allowed", here, percent(w.Go), w.Moved)
+		return fmt.Sprintf("stays: %s and %s elsewhere, but it has been migrated %d times already, the limit", here, percent(w.Go), w.Moved)
 	case Resting:
-		return fmt.Sprintf("stays for now: %s and %s elsewhere, but it was moved %s ago and is given %s to show how it does here",
+		return fmt.Sprintf("stays for now: %s and %s elsewhere, but it was migrated %s ago; no further migration within %s",
 			here, percent(w.Go), span(w.SinceMove), span(w.Rest))
 	case BetterChance:
-		return fmt.Sprintf("moves: %s, there it is %s with the time of the move counted", here, percent(w.Go))
+		return fmt.Sprintf("moves: %s, %s there, including the time of the migration", here, percent(w.Go))
 	case EndsEarlier:
 		return fmt.Sprintf("moves: its deadline is probably missed wherever it runs (chance %s here, %s there), but there it ends earlier: in about %s instead of %s",
 			percent(w.Stay), percent(w.Go), span(w.LeftGo), span(w.LeftStay))

@@ -145,11 +145,11 @@ func TestAJobLargerThanEveryClusterIsAnErrorOrIsCounted(t *testing.T) {
 
 func TestWrongTraceOptionsAreExplained(t *testing.T) {
 	for want, o := range map[string]workload.TraceOptions{
-		`share "1.5": a number from 0 to 1`:         {Share: 1.5},
-		`min_share "2": a number from 0 to 1`:       {MinShare: 2},
-		`max_share "0.5": a number from 1 to 1e+06`: {MaxShare: 0.5},
-		`load "-1": a number from 1e-06 to 1e+06`:   {Load: -1},
-		`first "-2": a number from 0 to 1e+09`:      {First: -2},
+		`share "1.5": expected a number from 0 to 1`:         {Share: 1.5},
+		`min_share "2": expected a number from 0 to 1`:       {MinShare: 2},
+		`max_share "0.5": expected a number from 1 to 1e+06`: {MaxShare: 0.5},
+		`load "-1": expected a number from 1e-06 to 1e+06`:   {Load: -1},
+		`first "-2": expected a number from 0 to 1e+09`:      {First: -2},
 	} {
 		_, _, err := workload.FromTrace(read(t, small), o)
 		if !badinput.Is(err) || err.Error() != want {
