@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,9 +13,9 @@ import (
 
 func (a *app) cancelCommand() *cobra.Command {
 	var output string
-	var now bool
+	var now, all bool
 	cmd := &cobra.Command{
-		Use:   "cancel ID… [--now]",
+		Use:   "cancel ID…|--all [--now]",
 		Short: "End jobs and everything they started",
 		Long: `Ends jobs, waiting or running, with every process they started. A running program
 gets SIGTERM first, and SIGKILL after a grace time: 30 s, or what the job says
@@ -26,24 +25,40 @@ returns when nothing of the jobs is left and their files are back.
 
 With --now programs are killed at once; their files are copied back all the same.
 Given for a job that is being cancelled, and whose program was killed already,
---now gives its files up, for a cluster that cannot be reached.`,
+--now gives its files up, for a cluster that cannot be reached.
+
+A name cancels all jobs of that name.` + jobsHelp,
 		Example: `  godwit cancel 7
-  godwit cancel --now 7 8 9`,
+  godwit cancel 7-9 83_[1-4]
+  godwit cancel --now --all`,
 		Args:                  jobArguments,
 		ValidArgsFunction:     a.completeJobs,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error { return a.cancelAll(cmd.Context(), c, args, now, output) })
+			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+				jobs, err := selectJobs(cmd.Context(), c, args, all, false)
+				if err != nil {
+					return err
+				}
+				if len(jobs) == 0 {
+					a.say("no jobs to cancel")
+				}
+				return a.cancelAll(cmd.Context(), c, jobs, now, output)
+			})
 		},
 	}
 	how := newGroup("How")
 	how.flags.BoolVar(&now, "now", false, "kill at once, without a grace time")
+	how.flags.BoolVar(&all, "all", false, "all jobs that have not ended")
 	groupFlags(cmd, how, outputGroup(&output))
 	return cmd
 }
 
+// cancelledLines is the most jobs of which each gets a line.
+const cancelledLines = 10
+
 // cancelAll cancels jobs all at once, so that their times of grace pass together.
-func (a *app) cancelAll(ctx context.Context, c *api.Client, ids []string, now bool, output string) error {
+func (a *app) cancelAll(ctx context.Context, c *api.Client, named []api.Job, now bool, output string) error {
 	end := c.Cancel
 	if now {
 		end = c.CancelNow
@@ -56,17 +71,17 @@ func (a *app) cancelAll(ctx context.Context, c *api.Client, ids []string, now bo
 		job api.Job
 		err error
 	}
-	results := make([]chan result, len(ids))
-	for i, id := range ids {
+	results := make([]chan result, len(named))
+	for i := range named {
 		results[i] = make(chan result, 1)
 		go func() {
-			job, err := end(ctx, id)
+			job, err := end(ctx, jobRef(&named[i]))
 			results[i] <- result{job, err}
 		}()
 	}
-	jobs := make([]api.Job, 0, len(ids))
+	jobs := make([]api.Job, 0, len(named))
 	var failed error
-	for i := range ids {
+	for i := range named {
 		r := <-results[i]
 		if r.err != nil {
 			if failed == nil {
@@ -82,6 +97,12 @@ func (a *app) cancelAll(ctx context.Context, c *api.Client, ids []string, now bo
 		}
 		return failed
 	}
+	if len(jobs) > cancelledLines {
+		if _, err := fmt.Fprintf(a.stdout, "%s cancelled\n", plural(int64(len(jobs)), "job")); err != nil {
+			return err
+		}
+		return failed
+	}
 	for i := range jobs {
 		if _, err := fmt.Fprintln(a.stdout, cancelledText(&jobs[i])); err != nil {
 			return err
@@ -92,7 +113,7 @@ func (a *app) cancelAll(ctx context.Context, c *api.Client, ids []string, now bo
 
 // cancelledText says what became of a job that was cancelled.
 func cancelledText(j *api.Job) string {
-	text := fmt.Sprintf("job %d %s", j.ID, strings.ToLower(j.State.String()))
+	text := fmt.Sprintf("job %s %s", jobLabel(j), stateText(j.State))
 	if more := filesText(j); more != "" {
 		text += "; " + more
 	}

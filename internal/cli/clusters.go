@@ -14,10 +14,10 @@ func (a *app) clustersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clusters",
 		Short: "List the clusters and how busy they are",
-		Long: `Lists the clusters: their processors and how many are idle, their speed relative to
-the reference host, the share of a processor that a newcomer would get beside the
-work of others, how many of the jobs that ended there succeeded (a failure of the
-program itself does not count), and the checkpoint methods that work there.`,
+		Long: `Lists the clusters: their cores and how many are idle, their speed relative to the
+reference host, the CPU share that a new process would get beside the work of
+others, how many of the jobs that ended there succeeded (a failure of the program
+itself does not count), and the checkpoint methods that work there.`,
 		Example: `  godwit clusters
   godwit clusters -o json`,
 		Args: noArguments,
@@ -31,11 +31,15 @@ program itself does not count), and the checkpoint methods that work there.`,
 					return writeJSON(a.stdout, orEmpty(list))
 				}
 				a.warnStale(cmd.Context(), c)
-				t := newTable("cluster", "state", "hosts", "processors", "idle", "speed", "share", "running", "waiting", "succeeded", "saves by").right(2, 3, 4, 5, 6, 7, 8, 9)
+				t := newTable("cluster", "state", "hosts", "cores", "idle", "speed", "CPU share", "running", "pending", "succeeded").right(2, 3, 4, 5, 6, 7, 8, 9)
+				if a.colours() {
+					t.paint = paintStates
+				}
 				for i := range list {
 					x := &list[i]
-					t.add(x.Name, sentence(x.State, x.Why), fmt.Sprint(x.Hosts), fmt.Sprint(x.Procs), fmt.Sprint(x.Idle), speedText(x.Speed), partText(&x.Share),
-						fmt.Sprint(x.Running), fmt.Sprint(x.Waiting), succeededText(x.Succeeded, x.Ended), strings.Join(x.Methods, " "))
+					t.add(x.Name, x.State, fmt.Sprint(x.Hosts), fmt.Sprint(x.Procs), fmt.Sprint(x.Idle), speedText(x.Speed), partText(&x.Share),
+						fmt.Sprint(x.Running), fmt.Sprint(x.Waiting), succeededText(x.Succeeded, x.Ended))
+					t.note(clusterNote(x))
 				}
 				return t.print(a.stdout, a.width())
 			})
@@ -51,6 +55,18 @@ func speedText(speed float64) string {
 		return "–"
 	}
 	return digits(speed)
+}
+
+// clusterNote is what there is to say about a cluster below its line.
+func clusterNote(x *api.Cluster) string {
+	var parts []string
+	if x.Why != "" {
+		parts = append(parts, x.Why)
+	}
+	if len(x.Methods) > 0 {
+		parts = append(parts, "checkpoint methods: "+strings.Join(x.Methods, ", "))
+	}
+	return strings.Join(parts, "; ")
 }
 
 func (a *app) historyCommand() *cobra.Command {
@@ -100,7 +116,8 @@ func (a *app) printHistory(list []api.History, output string) error {
 		a.say("nothing has run yet")
 		return nil
 	}
-	t := newTable("program", "cluster", "runs", "failed", "late", "CPU 50 %", "CPU 90 %", "ran 50 %", "ran 90 %", "waited", "succeeded", "last").right(2, 3, 4, 5, 6, 7, 8, 9, 10)
+	t := newTable("program", "cluster", "runs", "failed", "late", "CPU", "CPU p90", "wall", "wall p90", "waited", "succeeded", "last").right(2, 3, 4, 5, 6, 7, 8, 9, 10)
+	t.sparse, t.shrinks = true, 0
 	for i := range list {
 		h := &list[i]
 		t.add(h.Program, h.Cluster, fmt.Sprint(h.Runs), fmt.Sprint(h.Failed), fmt.Sprint(h.Missed), secondsText(h.CPUP50), secondsText(h.CPUP90),

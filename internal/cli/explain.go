@@ -1,44 +1,64 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 func (a *app) explainCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "explain ID",
+		Use:   "explain ID…",
 		Short: "Say what was decided for a job, and why",
 		Long: `Tells the story of a job: every decision that was taken for it, when, why, and with
-which numbers; of a job that waits, why it waits. Times count from submission.`,
+which numbers; of a job that waits, why it waits. Times count from submission.` + jobsHelp,
 		Example: `  godwit explain 7
+  godwit explain last
   godwit explain 7 -o json`,
-		Args:              jobArgument,
+		Args:              jobArguments,
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
-				list, err := c.Explain(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				if output == "json" {
-					return writeJSON(a.stdout, orEmpty(list))
-				}
-				job, err := c.Job(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				return a.printStory(&job, list)
-			})
+			return a.askBroker(cmd.Context(), func(c *api.Client) error { return a.explain(cmd.Context(), c, args, output) })
 		},
 	}
 	groupFlags(cmd, outputGroup(&output))
 	return cmd
+}
+
+func (a *app) explain(ctx context.Context, c *api.Client, args []string, output string) error {
+	jobs, err := selectJobs(ctx, c, args, false, true)
+	if err != nil {
+		return err
+	}
+	var all []api.Decision
+	for i := range jobs {
+		list, err := c.Explain(ctx, jobRef(&jobs[i]))
+		if err != nil {
+			return err
+		}
+		if output == "json" {
+			all = append(all, list...)
+			continue
+		}
+		job, err := c.Job(ctx, jobRef(&jobs[i]))
+		if err != nil {
+			return err
+		}
+		if err := a.printStory(&job, list); err != nil {
+			return err
+		}
+	}
+	if output == "json" {
+		return writeJSON(a.stdout, orEmpty(all))
+	}
+	return nil
 }
 
 // storyWidth keeps lines readable on wide terminals.
@@ -47,7 +67,7 @@ const storyWidth = 100
 // printStory writes one paragraph a decision: what, why, and the numbers.
 func (a *app) printStory(j *api.Job, list []api.Decision) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "job %d %s: %s\n", j.ID, nameText(j), a.standing(j))
+	fmt.Fprintf(&b, "job %s %s: %s\n", jobLabel(j), j.Name, a.standing(j))
 	width := min(a.width(), storyWidth)
 	for i := range list {
 		d := &list[i]
@@ -67,7 +87,7 @@ func (a *app) printStory(j *api.Job, list []api.Decision) error {
 				b.WriteString(indent + "  " + line + "\n")
 			}
 		}
-		if numbers := numbersText(d.Inputs); numbers != "" {
+		if numbers := numbersText(told(d)); numbers != "" {
 			for _, line := range wrap("with "+numbers, room-2) {
 				b.WriteString(indent + "  " + line + "\n")
 			}
@@ -79,8 +99,8 @@ func (a *app) printStory(j *api.Job, list []api.Decision) error {
 
 // verbs put the kinds of decisions into words.
 var verbs = map[string]string{
-	"submit": "submitted", "wait": "waiting", "place": "placed", "method": "way of saving", "start": "started", "predict": "prediction",
-	"ask": "asked for help", "decide": "decision", "checkpoint": "checkpoint", "move": "moved", "stay": "stays", "lost": "lost",
+	"submit": "submitted", "wait": "waiting", "place": "placed", "method": "checkpoint method", "start": "started", "predict": "prediction",
+	"ask": "asked for help", "decide": "decision", "checkpoint": "checkpoint", "move": "migration", "stay": "stays", "lost": "attempt lost",
 	"end": "ended", "results": "results", "quote": "quote",
 }
 
@@ -89,15 +109,41 @@ func headline(d *api.Decision) string {
 	if !ok {
 		verb = d.Kind
 	}
-	if d.Choice == "" {
+	choice := d.Choice
+	switch d.Kind {
+	case "method":
+		choice = methodText(choice)
+	case "end":
+		choice = endWord(choice)
+	}
+	if choice == "" {
 		return verb
 	}
-	return verb + ": " + d.Choice
+	return verb + ": " + choice
+}
+
+// endWord is how a job ended, in the words of tables.
+func endWord(state string) string {
+	if state == core.Done.String() {
+		return stateText(core.Done)
+	}
+	return strings.ToLower(state)
+}
+
+// told leaves out what says nothing: numbers of an estimate that there is not.
+func told(d *api.Decision) map[string]any {
+	if d.Kind != "submit" || d.Inputs["estimate_s"] != 0.0 {
+		return d.Inputs
+	}
+	rest := maps.Clone(d.Inputs)
+	delete(rest, "estimate_s")
+	delete(rest, "spread")
+	return rest
 }
 
 // standing says in one line how a job is, or how it ended.
 func (a *app) standing(j *api.Job) string {
-	text := strings.ToLower(j.State.String())
+	text := a.inColour(stateText(j.State))
 	if j.Cluster != "" {
 		text += " on " + j.Cluster
 	}
@@ -109,7 +155,7 @@ func (a *app) standing(j *api.Job) string {
 	case j.DeadlineMet == nil:
 		text += ", deadline " + a.momentText(j.Deadline)
 		if j.PDeadline != nil {
-			text += ", chance of meeting it " + chanceText(j.PDeadline)
+			text += " (chance " + chanceText(j.PDeadline) + ")"
 		}
 	case j.Ended == nil:
 		text += ", deadline missed"

@@ -1,37 +1,56 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobref"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
-const wantJob = "the number of a job; godwit ps lists them"
-
-// jobArgument wants the number of one job.
-func jobArgument(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return &badinput.Error{Field: cmd.CommandPath(), Value: args[1], Want: "one job"}
-	}
-	return jobArguments(cmd, args)
-}
-
-// jobArguments wants the numbers of some.
+// jobArguments wants some jobs, or --all.
 func jobArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return &badinput.Error{Field: cmd.CommandPath(), Want: wantJob}
+	if all := cmd.Flags().Lookup("all"); len(args) == 0 && (all == nil || all.Value.String() != "true") {
+		return &badinput.Error{Problem: cmd.CommandPath() + " needs " + jobref.Want}
 	}
 	return nil
+}
+
+// jobsHelp is the part of the help of commands that take jobs.
+const jobsHelp = `
+
+A job is named by its number (83), a range (80-83), a list (80,81), its name, or
+last. The number of an array means all of its jobs, 83_3 one of them, 83_[1-4]
+several. all are those that have not ended.`
+
+// selectJobs finds the jobs that the arguments name; all stands for --all.
+func selectJobs(ctx context.Context, c *api.Client, args []string, all, newest bool) ([]api.Job, error) {
+	if all {
+		args = append(slices.Clone(args), "all")
+	}
+	return c.Select(ctx, args, newest)
+}
+
+// jobRef is the number of a job as a request names it.
+func jobRef(j *api.Job) string { return fmt.Sprint(j.ID) }
+
+// jobLabel is a job as people name it: 7, or 83_3 for one of an array.
+func jobLabel(j *api.Job) string {
+	if j.Array != 0 && j.Index != nil {
+		return fmt.Sprintf("%d_%d", j.Array, *j.Index)
+	}
+	return fmt.Sprint(j.ID)
 }
 
 // completeJobs offers the numbers of the jobs there are, if a broker runs.
 func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	c := runningBroker()
-	if c == nil || len(args) > 0 {
+	if c == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer c.Close()
@@ -41,80 +60,124 @@ func (a *app) completeJobs(cmd *cobra.Command, args []string, _ string) ([]strin
 	}
 	var list []string
 	for i := range jobs {
-		list = append(list, fmt.Sprintf("%d\t%s %s", jobs[i].ID, jobs[i].Name, strings.ToLower(jobs[i].State.String())))
+		list = append(list, fmt.Sprintf("%s\t%s %s", jobLabel(&jobs[i]), jobs[i].Name, stateText(jobs[i].State)))
 	}
+	list = append(list, "last\tthe job submitted last", "all\tall that have not ended")
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
+type psFlags struct {
+	output     string
+	all, users bool
+	states     []string
+}
+
 func (a *app) psCommand() *cobra.Command {
-	var output string
-	var all, users bool
+	var f psFlags
 	cmd := &cobra.Command{
-		Use:   "ps",
+		Use:   "ps [STATE|ID…]",
 		Short: "List the jobs",
 		Long: `Lists the jobs that wait or run, and those that ended last; with --all every job
-that is still remembered.
+that is still remembered. A state as argument, or with --state, lists all jobs in
+that state; jobs as arguments list those.
 
 Of a broker that several users share you see your own jobs; root sees those of all
-with --all-users.`,
+with --all-users.` + jobsHelp,
 		Example: `  godwit ps
+  godwit ps failed
+  godwit ps --state pending,running
+  godwit ps 80-83
   godwit ps --all -o json
   sudo godwit ps --all-users`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
-				list := c.Jobs
-				if users {
-					list = c.JobsOfAll
-				}
-				jobs, err := list(cmd.Context(), all)
-				if err != nil {
-					return err
-				}
-				if output == "json" {
-					return writeJSON(a.stdout, orEmpty(jobs))
-				}
-				return a.printJobs(jobs, users)
-			})
+		DisableFlagsInUseLine: true,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			jobs, how := a.completeJobs(cmd, args, word)
+			return append(allStates(), jobs...), how
 		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.ps(cmd.Context(), &f, args) },
 	}
-	g := outputGroup(&output)
-	g.flags.BoolVarP(&all, "all", "a", false, "also those that ended long ago")
-	g.flags.BoolVar(&users, "all-users", false, "those of all users, for root")
+	g := outputGroup(&f.output)
+	g.flags.BoolVarP(&f.all, "all", "a", false, "also those that ended long ago")
+	g.flags.StringSliceVar(&f.states, "state", nil, "only jobs in these `STATES`: pending, running, completed, failed, …")
+	g.flags.BoolVar(&f.users, "all-users", false, "those of all users, for root")
 	groupFlags(cmd, g)
+	completeNames(cmd, "state", allStates())
 	return cmd
+}
+
+func (a *app) ps(ctx context.Context, f *psFlags, args []string) error {
+	states, refs := f.states, []string(nil)
+	for _, arg := range args {
+		if isState(arg) {
+			states = append(states, arg)
+		} else {
+			refs = append(refs, arg)
+		}
+	}
+	if err := checkStates(states); err != nil {
+		return err
+	}
+	return a.askBroker(ctx, func(c *api.Client) error {
+		var jobs []api.Job
+		var err error
+		all := f.all || len(states) > 0
+		switch {
+		case len(refs) > 0:
+			jobs, err = c.Select(ctx, refs, false)
+		case f.users:
+			jobs, err = c.JobsOfAll(ctx, all)
+		default:
+			jobs, err = c.Jobs(ctx, all)
+		}
+		if err != nil {
+			return err
+		}
+		if len(states) > 0 {
+			jobs = slices.DeleteFunc(jobs, func(j api.Job) bool { return !inState(&j, states) })
+		}
+		if f.output == "json" {
+			return writeJSON(a.stdout, orEmpty(jobs))
+		}
+		if len(jobs) == 0 && len(states) > 0 {
+			a.say("no jobs are " + listed(states))
+			return nil
+		}
+		return a.printJobs(jobs, f.users)
+	})
 }
 
 func (a *app) printJobs(jobs []api.Job, users bool) error {
 	if len(jobs) == 0 {
-		a.say("no jobs; godwit run -- COMMAND makes one")
+		a.say("no jobs; godwit run -- COMMAND submits one")
 		return nil
 	}
-	t := newTable("job", "name", "state", "cluster", "submitted", "ran", "done", "ends", "by", "in time", "code", "").right(0, 5, 6, 9, 10)
-	if users {
-		t = newTable("job", "user", "name", "state", "cluster", "submitted", "ran", "done", "ends", "by", "in time", "code", "").right(0, 6, 7, 10, 11)
+	t := newTable("job", "user", "name", "state", "cluster", "submitted", "ran", "done", "ends", "deadline", "in time", "code").right(0, 6, 7, 10, 11)
+	t.sparse, t.shrinks = true, 2
+	if a.colours() {
+		t.paint = paintStates
 	}
 	for i := range jobs {
 		j := &jobs[i]
-		ends := j.PredictedEnd
+		ends, user := j.PredictedEnd, ""
 		if j.Ended != nil {
 			ends = j.Ended
 		}
-		row := []string{fmt.Sprint(j.ID)}
 		if users {
-			row = append(row, j.User)
+			user = j.User
 		}
-		t.add(append(row, nameText(j), strings.ToLower(j.State.String()), orDash(j.Cluster), a.momentText(j.Submitted), duration(j.WallS),
-			partText(j.Progress), a.momentText(ends), a.momentText(j.Deadline), inTime(j), codeText(j.ExitCode), whyText(j))...)
+		t.add(jobLabel(j), user, j.Name, stateText(j.State), orDash(j.Cluster), a.momentText(j.Submitted), ranText(j),
+			partText(j.Progress), a.momentText(ends), a.momentText(j.Deadline), inTime(j), codeText(j.ExitCode))
+		t.note(whyText(j))
 	}
 	return t.print(a.stdout, a.width())
 }
 
-func nameText(j *api.Job) string {
-	if j.Index != nil {
-		return fmt.Sprintf("%s[%d]", j.Name, *j.Index)
+// ranText is how long a job ran; nothing of one that did not.
+func ranText(j *api.Job) string {
+	if j.WallS == 0 {
+		return unknown
 	}
-	return j.Name
+	return duration(j.WallS)
 }
 
 // inTime is whether the deadline was met, or the chance that it will be.
@@ -141,34 +204,54 @@ func whyText(j *api.Job) string {
 func (a *app) showCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "show ID",
-		Short: "Show one job",
-		Long:  "Shows how one job is doing, or how it ended.",
+		Use:   "show ID…",
+		Short: "Show jobs in detail",
+		Long:  "Shows how jobs are doing, or how they ended. Of several jobs of one name it is the newest." + jobsHelp,
 		Example: `  godwit show 7
+  godwit show last
   godwit show 7 -o json`,
-		Args:              jobArgument,
+		Args:              jobArguments,
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.askBroker(cmd.Context(), func(c *api.Client) error {
-				job, err := c.Job(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				if output == "json" {
-					return writeJSON(a.stdout, job)
-				}
-				return a.printJob(&job)
-			})
+			return a.askBroker(cmd.Context(), func(c *api.Client) error { return a.show(cmd.Context(), c, args, output) })
 		},
 	}
 	groupFlags(cmd, outputGroup(&output))
 	return cmd
 }
 
+func (a *app) show(ctx context.Context, c *api.Client, args []string, output string) error {
+	jobs, err := selectJobs(ctx, c, args, false, true)
+	if err != nil {
+		return err
+	}
+	if len(jobs) == 1 { // asked once more: of a job that runs this tells how it is now
+		if jobs[0], err = c.Job(ctx, jobRef(&jobs[0])); err != nil {
+			return err
+		}
+	}
+	if output == "json" {
+		if len(jobs) == 1 {
+			return writeJSON(a.stdout, jobs[0])
+		}
+		return writeJSON(a.stdout, orEmpty(jobs))
+	}
+	const detailed = 10 // more are a list
+	if len(jobs) > detailed {
+		return a.printJobs(jobs, false)
+	}
+	for i := range jobs {
+		if err := a.printJob(&jobs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (a *app) printJob(j *api.Job) error {
 	var t rows
-	t.add("state", "%s", sentence(strings.ToLower(j.State.String()), j.Why))
-	t.add("command", "%s", strings.Join(j.Command, " "))
+	t.add("state", "%s", a.inColour(sentence(stateText(j.State), j.Why)))
+	t.add("command", "%s", quoteCommand(j.Command))
 	if j.Cluster != "" {
 		t.add("cluster", "%s", strings.TrimSpace(j.Cluster+" "+strings.Join(j.Hosts, " ")))
 	}
@@ -185,7 +268,7 @@ func (a *app) printJob(j *api.Job) error {
 	if j.PredictedEnd != nil && j.Ended == nil {
 		text := a.momentText(j.PredictedEnd)
 		if j.EndEarly != nil && j.EndLate != nil {
-			text += ", in 9 of 10 cases between " + a.momentText(j.EndEarly) + " and " + a.momentText(j.EndLate)
+			text += " (90 % interval " + a.momentText(j.EndEarly) + " to " + a.momentText(j.EndLate) + ")"
 		}
 		t.add("expected end", "%s", text)
 	}
@@ -200,15 +283,34 @@ func (a *app) printJob(j *api.Job) error {
 	if j.Ended == nil {
 		memory = bytesText(j.Memory) + " of memory now, " + memory
 	}
-	t.add("used", "%s of CPU in %s, %s", duration(j.CPUS), duration(j.WallS), memory)
+	t.add("used", "%s CPU in %s, %s", duration(j.CPUS), duration(j.WallS), memory)
 	for _, w := range j.Warnings {
 		t.add("warning", "%s", w)
 	}
-	t.add("checkpoints", "%d by %s", j.Checkpoints, orDash(j.Method))
-	t.add("moves", "%d", j.Migrations)
+	t.add("checkpoints", "%d, method: %s", j.Checkpoints, methodText(j.Method))
+	t.add("migrations", "%d", j.Migrations)
 	var b strings.Builder
-	fmt.Fprintf(&b, "job %d %s (%s)\n", j.ID, nameText(j), j.UID)
+	fmt.Fprintf(&b, "job %s %s (%s)\n", jobLabel(j), j.Name, j.UID)
 	t.write(&b)
 	_, err := fmt.Fprint(a.stdout, b.String())
 	return err
+}
+
+// inColour paints a state, alone or with what is said about it.
+func (a *app) inColour(text string) string {
+	if !a.colours() {
+		return text
+	}
+	return paintStates("state", text)
+}
+
+// methodText is a checkpoint method in words.
+func methodText(method string) string {
+	switch method {
+	case "":
+		return unknown
+	case "restart":
+		return "none (restart from scratch)"
+	}
+	return method
 }

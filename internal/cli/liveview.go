@@ -130,7 +130,7 @@ func (v *liveView) lines() []string {
 		then = append(then, plural(int64(j.Checkpoints), "checkpoint"))
 	}
 	if j.Migrations > 0 {
-		then = append(then, plural(int64(j.Migrations), "move"))
+		then = append(then, plural(int64(j.Migrations), "migration"))
 	}
 	if j.State.Waiting() && j.Why != "" {
 		then = append(then, j.Why)
@@ -152,7 +152,7 @@ func ran(d time.Duration) string {
 
 func (v *liveView) stateText() string {
 	j := v.job
-	text := strings.ToLower(j.State.String())
+	text := stateText(j.State)
 	if v.leaves {
 		text = "being cancelled"
 	}
@@ -242,12 +242,12 @@ func (v *liveView) ending(j *api.Job) string {
 	case late(j):
 		text = name + " missed its deadline by " + duration(j.Ended.Sub(j.Deadline.Time).Seconds())
 	case v.shows && j.State == core.Done && j.Started != nil && j.Ended != nil:
-		text = fmt.Sprintf("%s done on %s after %s", name, j.Cluster, duration(j.WallS))
+		text = fmt.Sprintf("%s completed on %s after %s", name, j.Cluster, duration(j.WallS))
 		if j.Deadline != nil {
 			text += ", " + duration(j.Deadline.Sub(j.Ended.Time).Seconds()) + " before its deadline"
 		}
 		if j.Migrations > 0 {
-			text += ", " + plural(int64(j.Migrations), "move")
+			text += ", " + plural(int64(j.Migrations), "migration")
 		}
 	}
 	return text

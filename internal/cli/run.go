@@ -27,9 +27,10 @@ type exitCode int
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 const runLong = `Runs a command as a job and stays with it: what it writes appears here, and its
-exit code becomes that of godwit. The folder in which you are goes along with it
-and comes back with what changed; so does your environment where the account is yours,
-and elsewhere what --env names. The program need not know of any of this.
+exit code becomes that of godwit. The working directory goes along with it, and what
+changed is copied back (--workdir none sends nothing); so does your environment where
+the account is yours, and elsewhere what --env names. The program need not know of
+any of this.
 
 With a deadline its end is predicted while it runs. When the chance of making it
 falls below --confidence the job is saved, moved to a cluster where it is better,
@@ -227,10 +228,10 @@ func (a *app) printSubmitted(ids []core.JobID, output string) error {
 	if output == "json" {
 		return writeJSON(a.stdout, map[string]any{"id": ids[0], "ids": ids})
 	}
-	for _, id := range ids {
-		if _, err := fmt.Fprintln(a.stdout, id); err != nil {
-			return err
-		}
+	if len(ids) > 1 {
+		_, err := fmt.Fprintf(a.stdout, "submitted array %d (%s)\n", ids[0], plural(int64(len(ids)), "job"))
+		return err
 	}
-	return nil
+	_, err := fmt.Fprintln(a.stdout, ids[0])
+	return err
 }

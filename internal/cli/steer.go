@@ -12,7 +12,7 @@ import (
 func (a *app) migrateCommand() *cobra.Command {
 	var output, to string
 	cmd := &cobra.Command{
-		Use:   "migrate ID [--to CLUSTER]",
+		Use:   "migrate ID… [--to CLUSTER]",
 		Short: "Move a job to another cluster",
 		Long: `Saves a running job, moves it and lets it go on elsewhere: in the cluster that
 --to names, else where it is expected to end soonest. It goes only where it may run
@@ -20,14 +20,14 @@ func (a *app) migrateCommand() *cobra.Command {
 job that cannot be saved begins again from the start, which is said too.
 
 A job that waits is taken out of the queue it waits in, also that of Slurm or Grid
-Engine, and waits for the other cluster.`,
+Engine, and waits for the other cluster.` + jobsHelp,
 		Example: `  godwit migrate 7
   godwit migrate 7 --to right`,
-		Args:                  jobArgument,
+		Args:                  jobArguments,
 		ValidArgsFunction:     a.completeJobs,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.steer(cmd.Context(), output, func(c *api.Client) (api.Done, error) { return c.Migrate(cmd.Context(), args[0], to) })
+			return a.steer(cmd.Context(), args, output, func(c *api.Client, id string) (api.Done, error) { return c.Migrate(cmd.Context(), id, to) })
 		},
 	}
 	where := newGroup("Where to")
@@ -40,32 +40,47 @@ Engine, and waits for the other cluster.`,
 func (a *app) checkpointCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:   "checkpoint ID",
-		Short: "Save a running job now",
-		Long: `Saves a running job so that it can be continued from this moment, and lets it run
-on. The checkpoint is safe when the command returns.`,
+		Use:   "checkpoint ID…",
+		Short: "Checkpoint running jobs now",
+		Long: `Takes a checkpoint of running jobs, from which they can be continued, and lets them
+run on. The checkpoint is safe when the command returns.` + jobsHelp,
 		Example:           "  godwit checkpoint 7",
-		Args:              jobArgument,
+		Args:              jobArguments,
 		ValidArgsFunction: a.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.steer(cmd.Context(), output, func(c *api.Client) (api.Done, error) { return c.Checkpoint(cmd.Context(), args[0]) })
+			return a.steer(cmd.Context(), args, output, func(c *api.Client, id string) (api.Done, error) { return c.Checkpoint(cmd.Context(), id) })
 		},
 	}
 	groupFlags(cmd, outputGroup(&output))
 	return cmd
 }
 
-// steer asks for something and says that it was done.
-func (a *app) steer(ctx context.Context, output string, do func(*api.Client) (api.Done, error)) error {
+// steer asks for something to be done with each job and says that it was done.
+func (a *app) steer(ctx context.Context, args []string, output string, do func(c *api.Client, id string) (api.Done, error)) error {
 	return a.askBroker(ctx, func(c *api.Client) error {
-		done, err := do(c)
+		jobs, err := selectJobs(ctx, c, args, false, true)
 		if err != nil {
 			return err
 		}
-		if output == "json" {
-			return writeJSON(a.stdout, done)
+		all := []api.Done{}
+		for i := range jobs {
+			done, err := do(c, jobRef(&jobs[i]))
+			if err != nil {
+				return err
+			}
+			all = append(all, done)
+			if output != "json" {
+				if _, err := fmt.Fprintln(a.stdout, done.Text); err != nil {
+					return err
+				}
+			}
 		}
-		_, err = fmt.Fprintln(a.stdout, done.Text)
-		return err
+		switch {
+		case output != "json":
+			return nil
+		case len(all) == 1:
+			return writeJSON(a.stdout, all[0])
+		}
+		return writeJSON(a.stdout, all)
 	})
 }

@@ -127,14 +127,16 @@ func orEmpty[T any](list []T) []T {
 }
 
 func (a *app) printQuotes(quotes []api.Quote, due bool) error {
-	t := newTable("cluster", "wait", "transfer", "run", "done", "90 % by", "in time", "why").right(1, 2, 3, 6)
+	t := newTable("cluster", "wait", "stage-in", "run", "ends", "90 % by", "in time").right(1, 2, 3, 6)
+	t.sparse = true
 	for _, q := range quotes {
-		chance := "–"
+		chance := unknown
 		if due {
 			chance = chanceText(q.PDeadline)
 		}
 		t.add(q.Cluster, secondsText(q.WaitS), secondsText(q.TransferS), secondsText(q.RunS),
-			a.momentText(q.FinishP50), a.momentText(q.FinishP90), chance, q.Reason)
+			a.momentText(q.FinishP50), a.momentText(q.FinishP90), chance)
+		t.note(q.Reason)
 	}
 	return t.print(a.stdout, a.width())
 }

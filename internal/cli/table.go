@@ -14,10 +14,16 @@ import (
 type table struct {
 	header  []string
 	rows    [][]string
+	notes   []string // below a row, on lines of their own; "": none
 	toRight map[int]bool
+	sparse  bool // columns in which nothing stands are left out
+	shrinks int  // the column that is shortened where there is no room; -1: none
+	paint   func(column, cell string) string
 }
 
-func newTable(header ...string) *table { return &table{header: header, toRight: map[int]bool{}} }
+func newTable(header ...string) *table {
+	return &table{header: header, toRight: map[int]bool{}, shrinks: -1}
+}
 
 // right aligns columns of numbers.
 func (t *table) right(columns ...int) *table {
@@ -27,18 +33,54 @@ func (t *table) right(columns ...int) *table {
 	return t
 }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *table) add(cells ...string) {
+	t.rows, t.notes = append(t.rows, cells), append(t.notes, "")
+}
+
+// note puts a text below the row that was added last.
+func (t *table) note(text string) { t.notes[len(t.notes)-1] = text }
 
 // minLast is the least width of the last column before it is wrapped.
 const minLast = 24
 
+// minShrunk is the least width of a column that is shortened.
+const minShrunk = 8
+
+// withoutEmpty is the table without the columns in which nothing stands.
+func (t *table) withoutEmpty() *table {
+	if !t.sparse {
+		return t
+	}
+	kept := &table{toRight: map[int]bool{}, notes: t.notes, rows: make([][]string, len(t.rows)), shrinks: -1, paint: t.paint}
+	for i, name := range t.header {
+		used := i == 0
+		for _, row := range t.rows {
+			used = used || row[i] != "" && row[i] != unknown
+		}
+		if !used {
+			continue
+		}
+		if i == t.shrinks {
+			kept.shrinks = len(kept.header)
+		}
+		kept.toRight[len(kept.header)] = t.toRight[i]
+		kept.header = append(kept.header, name)
+		for r := range t.rows {
+			kept.rows[r] = append(kept.rows[r], t.rows[r][i])
+		}
+	}
+	return kept
+}
+
 func (t *table) print(w io.Writer, width int) error {
+	t = t.withoutEmpty()
 	widths := make([]int, len(t.header))
 	for _, row := range append([][]string{t.header}, t.rows...) {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	t.shrink(widths, width)
 	last := len(widths) - 1
 	indent := 0
 	for _, n := range widths[:last] {
@@ -46,26 +88,73 @@ func (t *table) print(w io.Writer, width int) error {
 	}
 	room := max(minLast, width-indent)
 	var b strings.Builder
-	for _, row := range append([][]string{t.header}, t.rows...) {
-		var line strings.Builder
-		for i, cell := range row[:last] {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if t.toRight[i] {
-				line.WriteString(pad + cell + "  ")
-			} else {
-				line.WriteString(cell + pad + "  ")
+	t.printRow(&b, t.header, widths, indent, room, nil)
+	for r, row := range t.rows {
+		t.printRow(&b, row, widths, indent, room, t.paint)
+		if t.notes[r] != "" {
+			for _, part := range wrap(t.notes[r], max(minLast, width-noteIndent)) {
+				b.WriteString(strings.Repeat(" ", noteIndent) + part + "\n")
 			}
-		}
-		for i, part := range wrap(row[last], room) {
-			if i > 0 {
-				line.Reset()
-				line.WriteString(strings.Repeat(" ", indent))
-			}
-			b.WriteString(strings.TrimRight(line.String()+part, " ") + "\n")
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// noteIndent is how far a note stands to the right of its row.
+const noteIndent = 5
+
+// shrink makes the column that may be shortened as narrow as the terminal asks for.
+func (t *table) shrink(widths []int, width int) {
+	if t.shrinks < 0 {
+		return
+	}
+	total := -2
+	for _, n := range widths {
+		total += n + 2
+	}
+	if over := total - width; over > 0 {
+		widths[t.shrinks] = max(min(minShrunk, widths[t.shrinks]), widths[t.shrinks]-over)
+	}
+}
+
+func (t *table) printRow(b *strings.Builder, row []string, widths []int, indent, room int, paint func(column, cell string) string) {
+	last := len(widths) - 1
+	shown := func(i int, cell string) string {
+		if paint == nil {
+			return cell
+		}
+		return paint(t.header[i], cell)
+	}
+	var line strings.Builder
+	for i, cell := range row[:last] {
+		cell = shorten(cell, widths[i])
+		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+		if t.toRight[i] {
+			line.WriteString(pad + shown(i, cell) + "  ")
+		} else {
+			line.WriteString(shown(i, cell) + pad + "  ")
+		}
+	}
+	for i, part := range wrap(row[last], room) {
+		if i > 0 {
+			line.Reset()
+			line.WriteString(strings.Repeat(" ", indent))
+		}
+		if t.toRight[last] && i == 0 {
+			line.WriteString(strings.Repeat(" ", max(0, widths[last]-utf8.RuneCountInString(part))))
+		}
+		b.WriteString(strings.TrimRight(line.String()+shown(last, part), " ") + "\n")
+	}
+}
+
+// shorten cuts a text to a width, with an ellipsis where something is missing.
+func shorten(text string, width int) string {
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:max(0, width-1)]) + "…"
 }
 
 // wrap cuts a text into lines of at most width runes where it has spaces. It is

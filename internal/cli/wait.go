@@ -2,52 +2,80 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/live/follow"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 func (a *app) waitCommand() *cobra.Command {
 	var output string
+	var all bool
 	cmd := &cobra.Command{
-		Use:   "wait ID…",
+		Use:   "wait ID…|--all",
 		Short: "Wait for jobs to end, exit with their code",
 		Long: `Waits until the jobs have ended and exits with the code of the job: that of the
-first that did not end with 0 if there are several. Ctrl-C ends the waiting, not
-the jobs.`,
+first that did not end with 0 if there are several. Of several jobs a line each says
+how it ended, and the last line which failed. Ctrl-C ends the waiting, not the jobs.` + jobsHelp,
 		Example: `  godwit wait 7; echo $?
-  godwit wait 7 8 9 -o json`,
-		Args:              jobArguments,
-		ValidArgsFunction: a.completeJobs,
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.wait(cmd.Context(), args, output) },
+  godwit wait 7-9 -o json
+  godwit wait 83`,
+		Args:                  jobArguments,
+		ValidArgsFunction:     a.completeJobs,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var jobs []api.Job
+			err := a.askBroker(cmd.Context(), func(c *api.Client) (err error) {
+				jobs, err = selectJobs(cmd.Context(), c, args, all, false)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return a.wait(cmd.Context(), jobs, output)
+		},
 	}
-	groupFlags(cmd, outputGroup(&output))
+	g := outputGroup(&output)
+	g.flags.BoolVar(&all, "all", false, "all jobs that have not ended")
+	groupFlags(cmd, g)
 	return cmd
 }
 
-func (a *app) wait(ctx context.Context, ids []string, output string) error {
-	var jobs []*api.Job
-	var failed error
-	for _, id := range ids {
-		v := a.newLiveView(id)
-		job, err := follow.Job(ctx, follow.Options{Connect: a.connect, Job: id, See: v.see, Again: v.again})
+func (a *app) wait(ctx context.Context, named []api.Job, output string) error {
+	jobs := []*api.Job{}
+	var code error
+	var failed []string
+	for i := range named {
+		v := a.newLiveView(jobRef(&named[i]))
+		job, err := follow.Job(ctx, follow.Options{Connect: a.connect, Job: jobRef(&named[i]), See: v.see, Again: v.again})
 		v.close()
 		if err != nil {
 			return err
 		}
-		if text := v.ending(job); text != "" {
+		text := v.ending(job)
+		if len(named) > 1 {
+			text = endOfOne(job)
+		}
+		if text != "" {
 			a.say(text)
 		}
-		if failed == nil {
-			failed = codeOf(job)
+		if err := codeOf(job); err != nil {
+			failed = append(failed, jobLabel(job))
+			code = cmp.Or(code, err)
 		}
 		jobs = append(jobs, job)
+	}
+	if len(named) > 1 && len(failed) > 0 {
+		a.say(fmt.Sprintf("%d of %s failed: %s", len(failed), plural(int64(len(named)), "job"), strings.Join(failed, ", ")))
 	}
 	if output == "json" {
 		var err error
@@ -60,52 +88,142 @@ func (a *app) wait(ctx context.Context, ids []string, output string) error {
 			return err
 		}
 	}
-	return failed
+	return code
+}
+
+// endOfOne says how one of several jobs ended.
+func endOfOne(j *api.Job) string {
+	text := "job " + jobLabel(j) + " (" + j.Name + ") " + stateText(j.State)
+	if j.State != core.Done && j.Why != "" {
+		text += ": " + j.Why
+	}
+	if late(j) {
+		text += ", missed its deadline by " + duration(j.Ended.Sub(j.Deadline.Time).Seconds())
+	}
+	return text
+}
+
+type logsFlags struct {
+	output string
+	follow bool
+	tail   int
 }
 
 func (a *app) logsCommand() *cobra.Command {
-	var output string
-	var following bool
+	f := logsFlags{tail: -1}
 	cmd := &cobra.Command{
-		Use:   "logs ID [-f]",
-		Short: "Print what a job wrote",
-		Long: `Prints what a job wrote so far: to stdout what it wrote to its stdout, to stderr
-what it wrote to its stderr. With -f what it writes from now on as well, until it
-ends.`,
+		Use:   "logs ID… [-f] [--tail N]",
+		Short: "Print what jobs wrote",
+		Long: `Prints what jobs wrote so far: to stdout what they wrote to their stdout, to stderr
+what they wrote to their stderr. With -f what a job writes from now on as well,
+until it ends. Of several jobs a line before each says whose output follows; of
+several jobs of one name it is the newest.` + jobsHelp,
 		Example: `  godwit logs 7
-  godwit logs -f 7`,
-		Args:              jobArgument,
+  godwit logs -f last
+  godwit logs --tail 20 83_[1-4]`,
+		Args:              jobArguments,
 		ValidArgsFunction: a.completeJobs,
 
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if following {
-				return a.followLogs(cmd.Context(), args[0])
-			}
-			return a.askBroker(cmd.Context(), func(c *api.Client) error { return a.logs(cmd.Context(), c, args[0], output) })
+			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+				jobs, err := selectJobs(cmd.Context(), c, args, false, true)
+				if err != nil {
+					return err
+				}
+				return a.logsOf(cmd.Context(), c, jobs, &f)
+			})
 		},
 	}
-	g := outputGroup(&output)
-	g.flags.BoolVarP(&following, "follow", "f", false, "go on until the job ends")
+	g := outputGroup(&f.output)
+	g.flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the job ends")
+	g.flags.VarP(whole(&f.tail, 0, 1<<30), "tail", "n", "only the last `N` lines")
 	groupFlags(cmd, g)
 	return cmd
 }
 
-// logs prints both streams as they are now.
-func (a *app) logs(ctx context.Context, c *api.Client, id, output string) error {
-	var text [2]bytes.Buffer
-	for i, to := range []io.Writer{a.stdout, a.stderr} {
-		if output == "json" {
-			to = &text[i]
+func (a *app) logsOf(ctx context.Context, c *api.Client, jobs []api.Job, f *logsFlags) error {
+	switch {
+	case f.follow && len(jobs) > 1:
+		return &badinput.Error{Field: "--follow", Problem: fmt.Sprintf("only with a single job, these are %d", len(jobs))}
+	case f.follow && f.tail >= 0:
+		return &badinput.Error{Field: "--tail", Problem: "not together with --follow"}
+	case f.follow:
+		return a.followLogs(ctx, jobRef(&jobs[0]))
+	}
+	texts := []map[string]string{}
+	for i := range jobs {
+		if len(jobs) > 1 && f.output != "json" {
+			if _, err := fmt.Fprintf(a.stdout, "==> job %s (%s) <==\n", jobLabel(&jobs[i]), jobs[i].Name); err != nil {
+				return err
+			}
 		}
-		if _, err := c.Logs(ctx, id, i+1, 0, false, to); err != nil {
+		text, err := a.logs(ctx, c, jobRef(&jobs[i]), f)
+		if err != nil {
 			return err
 		}
+		texts = append(texts, text)
 	}
-	if output == "json" {
-		return writeJSON(a.stdout, map[string]string{"stdout": text[0].String(), "stderr": text[1].String()})
+	switch {
+	case f.output != "json":
+		return nil
+	case len(texts) == 1:
+		return writeJSON(a.stdout, texts[0])
 	}
-	return nil
+	return writeJSON(a.stdout, texts)
+}
+
+// logs prints both streams as they are now, or returns them for JSON.
+func (a *app) logs(ctx context.Context, c *api.Client, id string, f *logsFlags) (map[string]string, error) {
+	var text [2]bytes.Buffer
+	for i, to := range []io.Writer{a.stdout, a.stderr} {
+		if f.output == "json" {
+			to = &text[i]
+		}
+		last := &lastLines{to: to, most: f.tail}
+		if _, err := c.Logs(ctx, id, i+1, 0, false, last); err != nil {
+			return nil, err
+		}
+		if err := last.flush(); err != nil {
+			return nil, err
+		}
+	}
+	return map[string]string{"id": id, "stdout": text[0].String(), "stderr": text[1].String()}, nil
+}
+
+// lastLines passes on the last lines of what is written to it; all of it if most
+// is negative.
+type lastLines struct {
+	to    io.Writer
+	most  int
+	lines [][]byte // the last one may go on
+}
+
+func (l *lastLines) Write(p []byte) (int, error) {
+	if l.most < 0 {
+		return l.to.Write(p)
+	}
+	for rest := p; len(rest) > 0; {
+		n := bytes.IndexByte(rest, '\n') + 1
+		if n == 0 {
+			n = len(rest)
+		}
+		if k := len(l.lines) - 1; k >= 0 && !bytes.HasSuffix(l.lines[k], []byte("\n")) {
+			l.lines[k] = append(l.lines[k], rest[:n]...)
+		} else {
+			l.lines = append(l.lines, bytes.Clone(rest[:n]))
+		}
+		rest = rest[n:]
+		if len(l.lines) > l.most {
+			l.lines = l.lines[len(l.lines)-l.most:]
+		}
+	}
+	return len(p), nil
+}
+
+func (l *lastLines) flush() error {
+	_, err := l.to.Write(bytes.Join(l.lines, nil))
+	return err
 }
 
 func (a *app) followLogs(ctx context.Context, id string) error {

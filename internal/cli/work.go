@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
@@ -24,9 +23,12 @@ import (
 // ignores is sent: programs and data usually are among it.
 const ignoreFile = ".godwitignore"
 
-// sendWork brings the job's work folder into the broker's depot and returns the
+// sendWork brings the working directory of a job into the broker's depot and returns the
 // tree; "" if the job has none.
 func (a *app) sendWork(ctx context.Context, c *api.Client, job *jobfile.Job) (string, error) {
+	if err := a.checkWorkdir(job); err != nil {
+		return "", err
+	}
 	dir, cache := job.Workdir, ""
 	if dir != "" {
 		if state, err := api.StateDir(); err == nil {
@@ -58,16 +60,17 @@ func (a *app) sendWork(ctx context.Context, c *api.Client, job *jobfile.Job) (st
 	if err != nil {
 		return "", err
 	}
-	slow := time.AfterFunc(2*time.Second, func() { a.say("sending the work folder " + job.Workdir + " …") })
-	defer slow.Stop()
 	to := depot.NewClient(c.HTTP, api.Base+"/v1/depot")
-	id, _, _, err := depot.Push(ctx, dir, to, depot.PushOptions{Exclude: exclude, Cache: cache, Limit: limit})
+	sending := newSending(a, job.Workdir)
+	id, _, _, err := depot.Push(ctx, dir, to, depot.PushOptions{Exclude: exclude, Cache: cache, Limit: limit, Progress: sending.told})
+	sending.end()
 	if errors.Is(err, depot.ErrTooLarge) {
 		return "", &badinput.Error{Field: "workdir", Value: job.Workdir,
-			Want: "a smaller folder: choose it with --workdir, or list in " + ignoreFile + " what stays behind; or larger limits in the broker's settings", Err: err}
+			Problem: "too large: choose a smaller one with --workdir (none sends nothing), list in " + ignoreFile +
+				" what stays behind, or raise the limits in the broker's settings", Err: err}
 	}
 	if err != nil {
-		return "", fmt.Errorf("sending the work folder %s: %w", job.Workdir, err)
+		return "", fmt.Errorf("sending the working directory %s: %w", job.Workdir, err)
 	}
 	return string(id), nil
 }

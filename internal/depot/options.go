@@ -18,6 +18,9 @@ type PushOptions struct {
 	// have not changed are not read again; "": none. One cache is for one folder.
 	Cache string
 	Limit Limit
+	// Progress is told how many bytes of all are in the depot; nil: nobody asks. It
+	// is never called twice at the same time.
+	Progress func(done, total int64)
 }
 
 // Limit bounds a folder; 0 is no limit.

@@ -31,7 +31,7 @@ func Push(ctx context.Context, dir string, to Sink, opt PushOptions) (ID, *Tree,
 			files[i].chunks, files[i].known, files[i].trusted = c.sums(), true, true
 		}
 	}
-	id, tree, stats, err := push(ctx, files, to)
+	id, tree, stats, err := pushTold(ctx, files, to, opt.Progress)
 	if err != nil {
 		return fail(err)
 	}
@@ -59,8 +59,13 @@ const longPush = 10 * time.Minute
 
 // push brings files into to, and their tree.
 func push(ctx context.Context, files []*source, to Sink) (ID, *Tree, Stats, error) {
+	return pushTold(ctx, files, to, nil)
+}
+
+// pushTold is push that tells how far it has come.
+func pushTold(ctx context.Context, files []*source, to Sink, told func(done, total int64)) (ID, *Tree, Stats, error) {
 	begun := sinceBoot()
-	p := &pusher{to: blockSinkOf(to), seen: map[sum]bool{}}
+	p := &pusher{to: blockSinkOf(to), seen: map[sum]bool{}, told: told}
 	if err := p.begin(ctx, files, to); err != nil {
 		return "", nil, Stats{}, err
 	}

@@ -24,6 +24,28 @@ type pusher struct {
 	seen  map[sum]bool // sent, or known to be there
 	spots map[sum]spot // where each chunk is; nil: nobody wants to know
 	stats Stats
+
+	told        func(done, total int64)
+	done, total int64 // bytes of files
+}
+
+// begins starts to count: of all files, so many bytes are there already.
+func (p *pusher) begins(there, total int64) {
+	p.mu.Lock()
+	p.done, p.total = 0, total
+	p.mu.Unlock()
+	p.came(there)
+}
+
+// came counts bytes that are in the depot.
+func (p *pusher) came(n int64) {
+	if p.told == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += n
+	p.told(p.done, p.total)
 }
 
 // maxWorkers bounds the workers of a push or a fetch, and so its memory.
@@ -50,6 +72,16 @@ func (p *pusher) all(ctx context.Context, files []*source) error {
 	for _, f := range gone {
 		f.known = false
 	}
+	there, total := int64(0), int64(0)
+	for _, f := range files {
+		if f.Mode.IsRegular() {
+			total += f.Size
+			if f.known {
+				there += f.Size
+			}
+		}
+	}
+	p.begins(there, total)
 	return p.read(ctx, append(unknown, gone...))
 }
 
@@ -207,6 +239,7 @@ func (t task) do(ctx context.Context, c *cutter, b *batch) error {
 		return err
 	}
 	t.f.pieces[t.piece] = list
+	b.pusher.came(n)
 	if t.f.left.Add(-1) == 0 {
 		b.pusher.memory().keep(t.f.Path, t.f.pages)
 		return t.f.done(f)

@@ -20,7 +20,7 @@ func TestAScenarioHappensAsWritten(t *testing.T) {
 	if err != nil || got.Steps != 8 || got.Checks != 2 || got.Failed != 1 {
 		t.Errorf("played %+v, %v", got, err)
 	}
-	for _, want := range []string{"cut south\n", "  holds after", "  north2 | hello\n", "  north2 | no newline\n", "  north1 | tick\n", "  ED: ", "  head: not done within 200ms, ended\n", "  head: exit status 4\n"} {
+	for _, want := range []string{"cut south\n", "  holds after", "  north2 | hello\n", "  north2 | no newline\n", "  north1 | tick\n", "  FAILED: ", "  head: not done within 200ms, ended\n", "  head: exit status 4\n"} {
 		if !strings.Contains(told.String(), want) {
 			t.Errorf("the timeline lacks %q:\n%s", want, told.String())
 		}

@@ -37,7 +37,8 @@ func (d *draft) managed(name string, lines []scriptLine) error {
 // foreign says which lines are not read.
 func (d *draft) foreign(name string, lines []scriptLine, grid bool) {
 	others := []struct{ prefix, calls, why string }{
-		{"#PBS", "PBS", "left out, as are all lines of PBS"}, {"#BSUB", "LSF", "left out, as are all lines of LSF"},
+		{"#PBS", "PBS", "PBS lines are not supported and all ignored; write them as #SBATCH or #GODWIT lines"},
+		{"#BSUB", "LSF", "LSF lines are not supported and all ignored; write them as #SBATCH or #GODWIT lines"},
 		{"#COBALT", "Cobalt", "left out, as are all lines of Cobalt"}, {"#flux:", "Flux", "left out, as are all lines of Flux"},
 	}
 	if grid {

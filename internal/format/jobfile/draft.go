@@ -5,9 +5,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/lazyregexp"
@@ -221,13 +224,58 @@ func (d *draft) lookup(name string) (string, bool) {
 // interpreters run programs that have names of their own.
 var interpreters = lazyregexp.New(`^(python[0-9.]*|perl|ruby|node|bash|sh|dash|zsh|Rscript|julia|java|octave)$`)
 
-// defaultName is the program's: that of a shell line is its first word, that of a
-// script is its own rather than that of what runs it.
-func defaultName(argv []string) string {
-	if len(argv) == 3 && argv[0] == "sh" && argv[1] == "-c" {
-		if fields := strings.Fields(argv[2]); len(fields) > 0 {
-			argv = fields
+// shells are those whose lines are looked into.
+var shells = lazyregexp.New(`^(/bin/|/usr/bin/)?(ba|da|z)?sh$`)
+
+// shellWords are commands of a shell that say nothing about what a line is for.
+var shellWords = []string{"cd", "export", "set", "unset", "source", ".", "exit", "return", "ulimit", "umask", ":",
+	"trap", "shift", "eval", "exec", "wait", "test", "[", "read", "local", "declare", "module"}
+
+// idlePrograms are programs, but rarely what a line is for.
+var idlePrograms = []string{"sleep", "true", "false"}
+
+// firstProgram is the first command of a shell line that is more than a word of the
+// shell, with its arguments; the shell where there is none.
+func firstProgram(line, shell string) []string {
+	file, err := syntax.NewParser().Parse(strings.NewReader(line), "")
+	if err != nil {
+		return []string{shell}
+	}
+	var found, spare []string
+	syntax.Walk(file, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.CallExpr)
+		if !ok || found != nil || len(call.Args) == 0 {
+			return found == nil
 		}
+		var words []string
+		for _, w := range call.Args {
+			words = append(words, w.Lit())
+		}
+		switch {
+		case words[0] == "":
+		case slices.Contains(idlePrograms, words[0]):
+			if spare == nil {
+				spare = words
+			}
+		case !slices.Contains(shellWords, words[0]):
+			found = words
+		}
+		return found == nil
+	})
+	switch {
+	case found != nil:
+		return found
+	case spare != nil:
+		return spare
+	}
+	return []string{shell}
+}
+
+// defaultName is the program's: that of a shell line is its first program, that of
+// a script is its own rather than that of what runs it.
+func defaultName(argv []string) string {
+	if len(argv) == 3 && shells.MatchString(argv[0]) && argv[1] == "-c" {
+		argv = firstProgram(argv[2], argv[0])
 	}
 	word := argv[0]
 	if len(argv) > 1 && argv[1] != "" && argv[1][0] != '-' && interpreters.MatchString(path.Base(word)) {
@@ -246,9 +294,17 @@ func defaultName(argv []string) string {
 	return name
 }
 
+// NoWorkdir is the working directory of a job that brings none along.
+const NoWorkdir = "none"
+
 // files makes the paths absolute and looks whether they are there.
 func (d *draft) files() error {
-	d.defaultWorkdir()
+	if d.has("workdir") && d.Workdir == NoWorkdir {
+		d.Workdir = ""
+		delete(d.at, "workdir")
+	} else {
+		d.defaultWorkdir()
+	}
 	if d.has("workdir") {
 		dir := d.absolute(d.Workdir)
 		info, err := os.Stat(dir)
@@ -256,6 +312,7 @@ func (d *draft) files() error {
 			return d.fail("workdir", d.Workdir, "no such directory")
 		}
 		d.Workdir = dir
+		d.WorkdirGiven = d.at["workdir"].flag != "" || d.at["workdir"].line > 0
 	}
 	d.sortOut()
 	scriptAt := len(d.Inputs)

@@ -17,18 +17,20 @@ import (
 
 // Job is one job as its user described it. It is kept in the store as JSON.
 type Job struct {
-	Name    string            `json:"name,omitempty"`
-	Argv    []string          `json:"argv"`              // `run: line` becomes sh -c line
-	Setup   string            `json:"setup,omitempty"`   // shell line run once before, in the same folder
-	Build   Build             `json:"build,omitzero"`    // before Setup, once for each kind of host
-	Workdir string            `json:"workdir,omitempty"` // absolute on the submitting machine; "": an empty folder
-	Outputs []string          `json:"outputs,omitempty"` // brought back; none named: whatever changed
-	Leave   []FarOutput       `json:"leave,omitempty"`   // left at clusters instead
-	Inputs  []string          `json:"inputs,omitempty"`  // relative: below Workdir; absolute: put beside it by its last name
-	Far     []FarInput        `json:"far,omitempty"`     // inputs that are elsewhere
-	Env     map[string]string `json:"env,omitempty"`     // variables that it names
-	Caller  map[string]string `json:"caller,omitempty"`  // environment of who submitted it; see Environment
-	Export  Export            `json:"export,omitempty"`  // how much of that goes to other accounts
+	Name    string   `json:"name,omitempty"`
+	Argv    []string `json:"argv"`              // `run: line` becomes sh -c line
+	Setup   string   `json:"setup,omitempty"`   // shell line run once before, in the same folder
+	Build   Build    `json:"build,omitzero"`    // before Setup, once for each kind of host
+	Workdir string   `json:"workdir,omitempty"` // absolute on the submitting machine; "": an empty folder
+	// WorkdirGiven says that the user named it: else it is where the command was given.
+	WorkdirGiven bool              `json:"-"`
+	Outputs      []string          `json:"outputs,omitempty"` // brought back; none named: whatever changed
+	Leave        []FarOutput       `json:"leave,omitempty"`   // left at clusters instead
+	Inputs       []string          `json:"inputs,omitempty"`  // relative: below Workdir; absolute: put beside it by its last name
+	Far          []FarInput        `json:"far,omitempty"`     // inputs that are elsewhere
+	Env          map[string]string `json:"env,omitempty"`     // variables that it names
+	Caller       map[string]string `json:"caller,omitempty"`  // environment of who submitted it; see Environment
+	Export       Export            `json:"export,omitempty"`  // how much of that goes to other accounts
 
 	Deadline time.Duration `json:"deadline,omitempty"` // from submission; 0 if none
 	Estimate time.Duration `json:"estimate,omitempty"` // CPU time at 100 % on the reference host; 0 if unknown

@@ -58,6 +58,22 @@ func parseLine(s string) ([]string, error) {
 	return shell(text), nil
 }
 
+// wantLimit says what parseLimit reads.
+const wantLimit = "a time limit such as 90 (minutes), 1:30:00, 2-12:00 (days-hours:minutes), 30s, 10m or 1h30m"
+
+// parseLimit reads a time limit as Slurm writes it, in which a number alone is
+// minutes, or with units.
+func parseLimit(s string) (time.Duration, error) {
+	d, ok := slurmTime(s)
+	if strings.ContainsAny(s, "smhdw") {
+		d, ok = yamlfile.ParseDuration(s)
+	}
+	if !ok || d <= 0 {
+		return 0, errors.New(wantLimit)
+	}
+	return d, nil
+}
+
 func parseDuration(s string) (time.Duration, error) {
 	d, ok := yamlfile.ParseDuration(s)
 	if !ok || d <= 0 {

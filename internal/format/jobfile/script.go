@@ -12,7 +12,7 @@ import (
 )
 
 // isScript says whether a file is a script: its first line says what runs it, or
-// it has lines for Grid Engine, which needs no such line.
+// it has lines for a batch system, some of which need no such line.
 func isScript(data []byte) bool {
 	if bytes.HasPrefix(data, []byte("#!")) {
 		return true
@@ -24,6 +24,11 @@ func isScript(data []byte) bool {
 		}
 		if rest, ok := gridLine(string(line)); ok && strings.HasPrefix(rest, "-") {
 			return true
+		}
+		for _, prefix := range []string{"#PBS ", "#BSUB ", "#SBATCH ", "#GODWIT "} {
+			if bytes.HasPrefix(line, []byte(prefix)) {
+				return true
+			}
 		}
 	}
 	return false

@@ -110,7 +110,7 @@ func (d *draft) resources() []field {
 	return []field{
 		set("memory", &d.Memory, parseMemory),
 		set("cpus", &d.cpus, parseAtLeast),
-		set("time", &d.Time, parseDuration),
+		set("time", &d.Time, parseLimit),
 		set("grace", &d.Grace, parseGrace),
 		set("processes", &d.Processes, parseWhole(1, maxProcesses)),
 		{"accelerators", d.readAccelerators},

@@ -37,8 +37,8 @@ func TestAJobStartsAfterThoseItWaitsFor(t *testing.T) {
 	second := g.submit(jobfile.Job{Name: "prep"})
 	last := g.submit(jobfile.Job{After: after(jobfile.WentWell, first, second)})
 	named := g.submit(jobfile.Job{After: []jobfile.Dependency{{Job: "prep"}}}) // the newest
-	g.waits(last, "waits until job 1 (prep) has ended well")
-	g.waits(named, "waits until job 2 (prep) has ended well")
+	g.waits(last, "waiting for job 1 (prep) to complete successfully (afterok)")
+	g.waits(named, "waiting for job 2 (prep) to complete successfully (afterok)")
 	a, b := g.next(), g.next()
 	a.run()
 	b.run()
@@ -56,7 +56,7 @@ func TestAJobStartsAfterThoseItWaitsFor(t *testing.T) {
 	}
 	g.until(last, core.Done)
 	g.until(named, core.Done)
-	if w := g.explained(last, "wait"); len(w) == 0 || !strings.Contains(w[0].Why, "waits until job 1") {
+	if w := g.explained(last, "wait"); len(w) == 0 || !strings.Contains(w[0].Why, "waiting for job 1") {
 		t.Errorf("the wait is explained by %+v", w)
 	}
 }
@@ -72,7 +72,7 @@ func TestWhatCanNeverBeMetEndsTheJobAndThoseThatWaitForIt(t *testing.T) {
 	a.run()
 	a.end(3)
 	g.until(first, core.Failed)
-	if v := g.until(ok, core.Cancelled); v.Code != 1 || v.Reason != "job 1 did not end well, and this job was to run only after it did" {
+	if v := g.until(ok, core.Cancelled); v.Code != 1 || v.Reason != "dependency never satisfied: job 1 failed (afterok)" {
 		t.Errorf("it is %+v", v.Job)
 	}
 	g.until(chain, core.Cancelled)
@@ -87,7 +87,7 @@ func TestWhatCanNeverBeMetEndsTheJobAndThoseThatWaitForIt(t *testing.T) {
 	g.until(notOK, core.Done)
 	g.until(anyhow, core.Done)
 	// What is over already counts as well.
-	if v := g.until(g.submit(jobfile.Job{After: after(jobfile.Failed, notOK)}), core.Cancelled); !strings.Contains(v.Reason, "only if it failed") {
+	if v := g.until(g.submit(jobfile.Job{After: after(jobfile.Failed, notOK)}), core.Cancelled); !strings.Contains(v.Reason, "completed (afternotok)") {
 		t.Errorf("it is %+v", v.Job)
 	}
 	now := g.submit(jobfile.Job{After: after(jobfile.Over, first, notOK)})
@@ -111,15 +111,15 @@ func TestWhoWaitsForWhomSurvivesTheBroker(t *testing.T) {
 	g.kill()
 	a.end(0)
 	g.up()
-	g.waits(ids[0], "waits until job 1")
-	g.waits(last, "waits until array 2")
+	g.waits(ids[0], "waiting for job 1")
+	g.waits(last, "waiting for array 2")
 	a.connect()
 	for _, id := range ids {
 		x := g.next()
 		if x.Job != id {
 			t.Errorf("job %d starts, want %d", x.Job, id)
 		}
-		g.waits(last, "waits until array 2")
+		g.waits(last, "waiting for array 2")
 		x.run()
 		x.end(0)
 		g.until(id, core.Done)
@@ -164,7 +164,7 @@ func TestEachOfAnArrayWaitsForTheOneWithItsIndex(t *testing.T) {
 			t.Errorf("job %d starts", c.Job)
 		}
 	}
-	g.waits(others[0], fmt.Sprintf("waits until job %d", ids[0]))
+	g.waits(others[0], fmt.Sprintf("waiting for job %d", ids[0]))
 }
 
 func TestASingletonWaitsForItsNamesakesAndAnotherForABeginning(t *testing.T) {
@@ -172,8 +172,8 @@ func TestASingletonWaitsForItsNamesakesAndAnotherForABeginning(t *testing.T) {
 	first := g.submit(jobfile.Job{Name: "one"})
 	alone := g.submit(jobfile.Job{Name: "one", After: []jobfile.Dependency{{When: jobfile.Alone}}})
 	begun := g.submit(jobfile.Job{After: after(jobfile.Begun, first)})
-	g.waits(alone, "waits until job 1 (one) has ended")
-	g.waits(begun, "waits until job 1 (one) has started")
+	g.waits(alone, "waiting for job 1 (one) to end (afterany)")
+	g.waits(begun, "waiting for job 1 (one) to start (after)")
 	a := g.next()
 	a.run()
 	if b := g.next(); b.Job != begun {
@@ -188,21 +188,21 @@ func TestASingletonWaitsForItsNamesakesAndAnotherForABeginning(t *testing.T) {
 func TestAJobStartsNoSoonerThanItsMoment(t *testing.T) {
 	g := newGrid(t)
 	id := g.submit(jobfile.Job{Begin: time.Hour})
-	g.waits(id, "starts no sooner than ")
+	g.waits(id, "start time not reached: ")
 	soon := g.submit(jobfile.Job{Begin: 50 * time.Millisecond})
 	if a := g.next(); a.Job != soon {
 		t.Errorf("job %d starts", a.Job)
 	}
 	g.kill()
 	g.up()
-	g.waits(id, "starts no sooner than ")
+	g.waits(id, "start time not reached: ")
 }
 
 func TestOnlyEarlierJobsCanBeWaitedFor(t *testing.T) {
 	g := newGrid(t)
 	for _, ref := range []string{"1", "7", "nobody", "7_3"} {
 		_, err := g.broker().Submit(t.Context(), complete(jobfile.Job{After: []jobfile.Dependency{{Job: ref}}}), "")
-		if want := fmt.Sprintf("after %q: the number or the name of an earlier job; godwit ps --all lists them", ref); !badinput.Is(err) || err.Error() != want {
+		if want := fmt.Sprintf("after %q: no such job (godwit ps --all lists all jobs)", ref); !badinput.Is(err) || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

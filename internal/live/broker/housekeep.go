@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/godwit-hpc/godwit/internal/depot"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 )
 
@@ -28,18 +27,9 @@ func (b *Broker) housekeep(ctx context.Context) {
 
 // collect removes from the depot what no job reaches.
 func (b *Broker) collect(ctx context.Context) error {
-	roots, err := b.opt.Store.Roots(ctx)
+	ids, err := b.roots(ctx)
 	if err != nil {
 		return err
-	}
-	staged, err := b.stagedRoots(ctx)
-	if err != nil {
-		return err
-	}
-	roots = append(roots, staged...)
-	ids := make([]depot.ID, 0, len(roots))
-	for _, r := range roots {
-		ids = append(ids, depot.ID(r))
 	}
 	// What a depot does not hold is no root of it.
 	if _, err = b.opt.Depot.Collect(ctx, ids, time.Hour); err != nil || b.opt.Users == nil {

@@ -51,17 +51,17 @@ func TestOnlyLossesThatTheUserNamesAreMadeUpFor(t *testing.T) {
 		reason string
 	}{
 		"nothing is named": {max: 2, lost: []wire.Message{lost(jobfile.NodeFail), lost(jobfile.Preempted), lost("")},
-			reason: "started again 2 times already"},
-		"none at all":                  {lost: []wire.Message{lost(jobfile.NodeFail)}, reason: "started again 0 times already; the last time: gone"},
-		"a host dies":                  {max: 5, on: []string{jobfile.NodeFail}, lost: []wire.Message{lost(jobfile.NodeFail), lost(jobfile.Preempted)}, reason: "not started again; the last time: gone"},
-		"it is preempted":              {max: 1, on: []string{jobfile.Preempted}, lost: []wire.Message{lost(jobfile.Preempted), lost(jobfile.Preempted)}, reason: "started again 1 times already"},
+			reason: "requeued 2 time"},
+		"none at all":                  {lost: []wire.Message{lost(jobfile.NodeFail)}, reason: "requeued 0 time"},
+		"a host dies":                  {max: 5, on: []string{jobfile.NodeFail}, lost: []wire.Message{lost(jobfile.NodeFail), lost(jobfile.Preempted)}, reason: "not retried"},
+		"it is preempted":              {max: 1, on: []string{jobfile.Preempted}, lost: []wire.Message{lost(jobfile.Preempted), lost(jobfile.Preempted)}, reason: "requeued 1 time"},
 		"both, and nobody knows which": {max: 2, on: []string{jobfile.NodeFail, jobfile.Preempted}, lost: []wire.Message{lost(""), lost(""), lost("")}, reason: "2 times"},
 		"its own failures as well":     {max: 2, on: []string{jobfile.RetryFailed}, lost: []wire.Message{lost(jobfile.NodeFail), {Kind: wire.Ended, Code: 3}, {Kind: wire.Ended, Code: 4}}, reason: "code 4"},
 		"not its own":                  {max: 2, on: []string{jobfile.NodeFail}, lost: []wire.Message{{Kind: wire.Ended, Code: 3}}, reason: "code 3"},
-		"told to go, unsaved":          {max: 1, lost: []wire.Message{left(jobfile.Preempted, nil), left(jobfile.Preempted, nil)}, reason: "started again 1 times"},
+		"told to go, unsaved":          {max: 1, lost: []wire.Message{left(jobfile.Preempted, nil), left(jobfile.Preempted, nil)}, reason: "requeued 1 time"},
 		"told to go, saved": {max: 1, lost: []wire.Message{left(jobfile.Preempted, &wire.Saved{Method: "signal", Work: "w"}), left(jobfile.Preempted, &wire.Saved{Method: "signal", Work: "w"}),
 			{Kind: wire.Ended, Code: 9}}, reason: "code 9"},
-		"told to go, not wanted": {max: 1, on: []string{jobfile.NodeFail}, lost: []wire.Message{left(jobfile.Preempted, &wire.Saved{Method: "signal", Work: "w"})}, reason: "not started again"},
+		"told to go, not wanted": {max: 1, on: []string{jobfile.NodeFail}, lost: []wire.Message{left(jobfile.Preempted, &wire.Saved{Method: "signal", Work: "w"})}, reason: "not retried"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGrid(t)

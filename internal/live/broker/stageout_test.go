@@ -293,7 +293,7 @@ func TestResultsThatCouldNotBeLeftStay(t *testing.T) {
 	a.run()
 	aside := s.setAside(a)
 	a.say(ended(0, aside))
-	if v := s.untilOver(id); !strings.Contains(v.Reason, "could not be left") {
+	if v := s.untilOver(id); !strings.Contains(v.Reason, "could not be staged out") {
 		t.Error(v.Reason)
 	}
 	s.kill()

@@ -88,7 +88,7 @@ func TestCPUsAreListedOrCounted(t *testing.T) {
 func TestAWrongFileIsToldByLineFieldAndValue(t *testing.T) {
 	in := func(fields string) string { return "clusters: [{name: a, " + fields + "}]" }
 	for _, c := range []struct{ text, message string }{
-		{"", ": settings of Godwit"},
+		{"", ": the file is empty, expected settings of Godwit"},
 		{"clusters: []", ":1: clusters: expected from 1 to 1000 clusters; there are 0"},
 		{"clusters: 3", `:1: clusters "3": expected a list of clusters`},
 		{"cluster: []", ":1: cluster: unknown field, did you mean clusters?"},
@@ -170,7 +170,7 @@ func TestTheFileIsFoundWhereItIsNamed(t *testing.T) {
 func TestAFileThatIsNamedMustBeThere(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.yaml")
 	_, err := Load(missing, func(string) string { return "" }, four)
-	if !badinput.Is(err) || !strings.Contains(err.Error(), "a file of settings that can be read") {
+	if !badinput.Is(err) || !strings.Contains(err.Error(), "cannot read ") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -25,7 +25,7 @@ func (s *server) show(v *broker.View) api.Job {
 		j.Name, j.Command, j.Procs, j.Confidence = spec.Name, spec.Argv, spec.Min, spec.Confidence
 	}
 	if v.Parent != 0 {
-		j.Index = &v.Index
+		j.Index, j.Array = &v.Index, v.Parent
 	}
 	if v.State.Terminal() {
 		j.ExitCode = &v.Code

@@ -6,6 +6,7 @@
 //	GET  /v1/ping                                      → Ping
 //	POST /v1/jobs                   Submit             → Submitted
 //	GET  /v1/jobs?all=1&users=1                        → []Job, newest first; without all those that live and the last few; with users those of all, for root
+//	GET  /v1/select?job=…&job=…&newest=1               → []Job that the references name, see package jobref
 //	GET  /v1/jobs/{id}                                 → Job; id is the number or the uid
 //	POST /v1/jobs/{id}/cancel?now=1                    → Job, when it has ended and its files are home, or have to wait; with now without a time of grace
 //	POST /v1/jobs/{id}/migrate      Migrate            → Done
@@ -22,6 +23,8 @@
 //	GET  /v1/weather/graph?on=…                        → Graph
 //	GET  /v1/hosts?on=…                                → []Host
 //	POST /v1/shutdown                                  → Done; the broker ends, jobs run on
+//	GET  /v1/depot-usage?older_s=600                   → DepotUsage
+//	POST /v1/depot-prune            DepotPrune         → DepotUsage, after pruning
 //	     /v1/depot/                                    the chunks of work folders, see package depot
 //
 // One broker may serve several users. Who asks is the user of the process at the
@@ -136,7 +139,8 @@ type Job struct {
 	Why      string     `json:"why"` // why it is in this state: why it waits, why it failed
 	Command  []string   `json:"command"`
 	Procs    int        `json:"procs"`
-	Index    *int       `json:"index"` // of an array
+	Index    *int       `json:"index"`           // of an array
+	Array    core.JobID `json:"array,omitempty"` // the number of its array
 	Attempts int        `json:"attempts"`
 
 	Submitted *Time `json:"submitted"`
@@ -187,6 +191,32 @@ type Live struct {
 	Job   Job        `json:"job"`
 	News  []Decision `json:"news,omitempty"`
 	Final bool       `json:"final,omitempty"`
+}
+
+// DepotUsage is what the depot of a user holds: the files that jobs brought along
+// or left behind.
+type DepotUsage struct {
+	Bytes  int64       `json:"bytes"`        // on disk
+	Unused int64       `json:"unused_bytes"` // that no job needs, about
+	Freed  int64       `json:"freed_bytes,omitempty"`
+	Held   []DepotHeld `json:"held"` // what jobs need, the largest first
+}
+
+// DepotHeld is something that a job needs. Jobs may share content, which is on
+// disk once and compressed.
+type DepotHeld struct {
+	Job   core.JobID `json:"job"`
+	Name  string     `json:"name"`
+	User  string     `json:"user"`
+	What  string     `json:"what"` // working directory, results, checkpoint 3, input
+	Bytes int64      `json:"bytes"`
+	AgeS  float64    `json:"age_s"` // since submission
+}
+
+// DepotPrune asks to free what no job needs.
+type DepotPrune struct {
+	OlderS float64 `json:"older_s"` // spares what was sent or used since
+	DryRun bool    `json:"dry_run,omitempty"`
 }
 
 // Decision is one thing that was decided for a job, as `explain` prints it.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
@@ -68,6 +69,28 @@ func (c *Client) JobsOfAll(ctx context.Context, all bool) ([]Job, error) {
 // Job is one job; id is its number or its uid.
 func (c *Client) Job(ctx context.Context, id string) (Job, error) {
 	return get[Job](ctx, c, jobPath(id, ""))
+}
+
+// Select finds the jobs that references such as 83, 80-83, 83_[1-4], a name or last
+// mean. Of several jobs of one name it is all that have not ended, or, with newest,
+// the newest alone.
+func (c *Client) Select(ctx context.Context, refs []string, newest bool) ([]Job, error) {
+	q := url.Values{"job": refs}
+	if newest {
+		q.Set("newest", "1")
+	}
+	return get[[]Job](ctx, c, "/v1/select?"+q.Encode())
+}
+
+// DepotUsage is what the depot holds; what was used within age is not told to be
+// unused.
+func (c *Client) DepotUsage(ctx context.Context, age time.Duration) (DepotUsage, error) {
+	return get[DepotUsage](ctx, c, "/v1/depot-usage?older_s="+strconv.FormatFloat(age.Seconds(), 'f', -1, 64))
+}
+
+// PruneDepot frees what no job needs.
+func (c *Client) PruneDepot(ctx context.Context, p DepotPrune) (DepotUsage, error) {
+	return post[DepotUsage](ctx, c, "/v1/depot-prune", p)
 }
 
 // Cancel ends a job, with its time of grace, and returns when nothing of it is left

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+)
+
+// pruneAge is what pruning spares by default: submissions under way are younger.
+const pruneAge = 10 * time.Minute
+
+func (a *app) depotCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "depot",
+		Short: "Show and free the disk space of working directories and checkpoints",
+		Long: `The depot of the broker keeps the files that jobs bring along, write and save: the
+content of working directories, results that were not copied back yet, and
+checkpoints, each file once. What no job needs any more is dropped after an hour by
+itself; prune drops it now.`,
+		Args: a.noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.depotUsageCommand(), a.depotPruneCommand())
+	return cmd
+}
+
+func (a *app) depotUsageCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "usage",
+		Short: "Show what is in the depot, by job",
+		Long: `Shows how much disk space the depot takes, how much of it no job needs, and what the
+jobs that have not ended keep in it. The sizes of jobs are those of their files; on
+disk content is compressed, and what jobs share is there once.`,
+		Example: "  godwit depot usage\n  godwit depot usage -o json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+				u, err := c.DepotUsage(cmd.Context(), pruneAge)
+				if err != nil {
+					return err
+				}
+				if output == "json" {
+					return writeJSON(a.stdout, u)
+				}
+				return a.printDepot(&u)
+			})
+		},
+	}
+	groupFlags(cmd, outputGroup(&output))
+	return cmd
+}
+
+func (a *app) printDepot(u *api.DepotUsage) error {
+	if _, err := fmt.Fprintf(a.stdout, "%s on disk, %s of it unused (godwit depot prune frees it)\n", bytesText(u.Bytes), bytesText(u.Unused)); err != nil {
+		return err
+	}
+	if len(u.Held) == 0 {
+		return nil
+	}
+	t := newTable("job", "name", "size", "age", "what").right(0, 2, 3)
+	t.shrinks = 1
+	for i := range u.Held {
+		h := &u.Held[i]
+		t.add(fmt.Sprint(h.Job), h.Name, bytesText(h.Bytes), duration(h.AgeS), h.What)
+	}
+	return t.print(a.stdout, a.width())
+}
+
+func (a *app) depotPruneCommand() *cobra.Command {
+	var output string
+	var dry bool
+	older := pruneAge
+	cmd := &cobra.Command{
+		Use:   "prune [--older-than TIME] [--dry-run]",
+		Short: "Free what no job needs",
+		Long: `Frees the disk space of what no job needs any more and nobody sent or used within
+--older-than. 0s spares nothing, not even the files of a submission under way.`,
+		Example:               "  godwit depot prune --dry-run\n  godwit depot prune --older-than 1h",
+		Args:                  noArguments,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.askBroker(cmd.Context(), func(c *api.Client) error {
+				return a.pruneDepot(cmd.Context(), c, api.DepotPrune{OlderS: older.Seconds(), DryRun: dry}, output)
+			})
+		},
+	}
+	what := newGroup("What to free")
+	what.flags.Var(atLeastZero(&older), "older-than", "only what nobody used for this `TIME` (10m)")
+	what.flags.BoolVar(&dry, "dry-run", false, "only say how much it would be")
+	groupFlags(cmd, what, outputGroup(&output))
+	return cmd
+}
+
+func (a *app) pruneDepot(ctx context.Context, c *api.Client, p api.DepotPrune, output string) error {
+	u, err := c.PruneDepot(ctx, p)
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		return writeJSON(a.stdout, u)
+	}
+	text := bytesText(u.Freed) + " freed, " + bytesText(u.Bytes) + " in use"
+	if p.DryRun {
+		text = bytesText(u.Unused) + " would be freed of " + bytesText(u.Bytes)
+	}
+	_, err = fmt.Fprintln(a.stdout, text)
+	return err
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/report/progress"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// stateWords are the states of jobs in the words of batch systems; what is not
+// here is called as it is.
+var stateWords = map[core.State]string{core.Submitted: "pending", core.Selected: "placed", core.Done: "completed"}
+
+// stateText is a state of a job for people.
+func stateText(s core.State) string {
+	if word, ok := stateWords[s]; ok {
+		return word
+	}
+	return strings.ToLower(s.String())
+}
+
+// allStates are the words for the states that there are.
+func allStates() []string {
+	var list []string
+	for s := core.Submitted; s.String() != "unknown" && len(list) < 64; s++ {
+		if word := stateText(s); !slices.Contains(list, word) {
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
+// isState says whether a word is that of a state, as tables or as JSON have it.
+func isState(word string) bool {
+	word = strings.ToLower(word)
+	for s := core.Submitted; s.String() != "unknown"; s++ {
+		if word == stateText(s) || word == strings.ToLower(s.String()) {
+			return true
+		}
+	}
+	return false
+}
+
+// inState says whether a job is in one of the states that the words name; pending
+// is every job that waits.
+func inState(j *api.Job, words []string) bool {
+	for _, w := range words {
+		w = strings.ToLower(w)
+		if w == stateText(j.State) || w == strings.ToLower(j.State.String()) || w == "pending" && j.State.Waiting() {
+			return true
+		}
+	}
+	return false
+}
+
+// checkStates refuses words that name no state.
+func checkStates(words []string) error {
+	for _, w := range words {
+		if !isState(w) {
+			return &badinput.Error{Field: "--state", Value: w, Problem: badinput.Unknown("state", w, allStates())}
+		}
+	}
+	return nil
+}
+
+// colours says whether results are printed in colour: on a terminal, unless its
+// user does not want any.
+func (a *app) colours() bool {
+	_, plain := os.LookupEnv("NO_COLOR")
+	return !plain && progress.IsTerminal(a.stdout)
+}
+
+const yellow = "\x1b[33m"
+
+// stateColour is the colour of a state: what went wrong is red, what runs green.
+func stateColour(word string) string {
+	switch word {
+	case "failed", "down", "no":
+		return red
+	case "running", "up", "yes":
+		return green
+	case "cancelled", "stopping", "stopped", "draining":
+		return yellow
+	}
+	return ""
+}
+
+// paintStates colours the columns that say how something is.
+func paintStates(column, cell string) string {
+	if column != "state" && column != "in time" {
+		return cell
+	}
+	word, _, _ := strings.Cut(cell, ":")
+	if c := stateColour(strings.TrimSpace(word)); c != "" {
+		return c + cell + plain
+	}
+	return cell
+}
+
+// quoteCommand is a command as one would type it in a shell, in one line.
+func quoteCommand(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = quoteWord(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+func quoteWord(w string) string {
+	const special = " \t\n\"'`$&|;<>()*?[]{}~#!\\"
+	switch {
+	case w == "":
+		return "''"
+	case !strings.ContainsAny(w, special):
+		return w
+	case strings.ContainsAny(w, "\n\t"):
+		return "$'" + strings.NewReplacer("\\", "\\\\", "'", "\\'", "\n", "\\n", "\t", "\\t").Replace(w) + "'"
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}

@@ -1,0 +1,57 @@
+package depot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Usage is what a store takes on disk.
+type Usage struct {
+	Bytes  int64 // of all packs
+	Unused int64 // of these, what Collect would free, about
+	Chunks int   // that nothing needs
+}
+
+// Usage says what the store takes on disk, and how much of it Collect would free
+// for the same roots and age. Nothing is changed.
+func (s *Store) Usage(ctx context.Context, roots []ID, olderThan time.Duration) (Usage, error) {
+	var u Usage
+	live, err := s.reach(ctx, roots, &Collected{})
+	if err != nil {
+		return u, err
+	}
+	if err := s.Sync(ctx); err != nil {
+		return u, err
+	}
+	names, err := s.list()
+	if err != nil {
+		return u, fmt.Errorf("looking through the depot: %w", err)
+	}
+	w := sweeper{s: s, live: live, olderThan: olderThan}
+	for _, n := range names {
+		if err := ctx.Err(); err != nil {
+			return u, err
+		}
+		st, err := os.Stat(packPath(s.dir, n))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // collected meanwhile
+		}
+		if err != nil {
+			return u, err
+		}
+		u.Bytes += st.Size()
+		v, err := w.inspect(n)
+		if err != nil {
+			return u, fmt.Errorf("looking at pack %s: %w", n, err)
+		}
+		if v != nil && (len(v.kept) == 0 || v.worthIt()) {
+			u.Unused += max(0, v.size-v.lives)
+			u.Chunks += v.dead
+		}
+	}
+	return u, nil
+}

@@ -1,0 +1,194 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/format/jobref"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// Select finds the jobs that references name, in their order and each once, among
+// those that who asks may see. Of several jobs of one name it gives those that have
+// not ended, and the newest if none is left or newest is set. The number of an
+// array means all of its jobs.
+func (b *Broker) Select(ctx context.Context, refs []string, newest bool) ([]View, error) {
+	s := &selection{b: b, newest: newest, seen: map[core.JobID]bool{}}
+	for _, text := range refs {
+		list, err := jobref.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list {
+			if err := s.add(ctx, &list[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s.jobs, nil
+}
+
+type selection struct {
+	b      *Broker
+	newest bool
+	jobs   []View
+	seen   map[core.JobID]bool
+}
+
+// take adds jobs, the oldest first.
+func (s *selection) take(list []View) {
+	slices.SortFunc(list, func(a, b View) int { return int(a.ID - b.ID) })
+	for i := range list {
+		if !s.seen[list[i].ID] {
+			s.seen[list[i].ID] = true
+			s.jobs = append(s.jobs, list[i])
+		}
+	}
+}
+
+func (s *selection) add(ctx context.Context, r *jobref.Ref) error {
+	switch r.Kind {
+	case jobref.Number:
+		return s.number(ctx, strconv.FormatInt(r.From, 10))
+	case jobref.Range:
+		return s.matching(ctx, r, func(v *View) bool { return int64(v.ID) >= r.From && int64(v.ID) <= r.To })
+	case jobref.Elements:
+		return s.elements(ctx, r)
+	case jobref.All:
+		list, err := s.b.Jobs(ctx, false)
+		s.take(slices.DeleteFunc(list, func(v View) bool { return v.State.Terminal() }))
+		return err
+	case jobref.Last:
+		return s.last(ctx)
+	}
+	return s.named(ctx, r)
+}
+
+// number adds a job, or all jobs of the array whose number it is.
+func (s *selection) number(ctx context.Context, ref string) error {
+	_, v, err := s.b.find(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if v.Parent != v.ID {
+		s.take([]View{*v})
+		return nil
+	}
+	list, err := s.b.array(ctx, v.ID)
+	s.take(list)
+	return err
+}
+
+// array lists the jobs of an array that who asks may see.
+func (b *Broker) array(ctx context.Context, id core.JobID) ([]View, error) {
+	recs, err := b.opt.Store.Jobs(ctx, store.Filter{Parent: id})
+	if err != nil {
+		return nil, err
+	}
+	recs = slices.DeleteFunc(recs, func(r store.Job) bool { return !b.sees(ctx, &r) })
+	return b.asTheyAre(ctx, recs)
+}
+
+// asTheyAre are stored jobs as they are now.
+func (b *Broker) asTheyAre(ctx context.Context, recs []store.Job) ([]View, error) {
+	var list []View
+	err := b.ask(ctx, func(*turn) {
+		for i := range recs {
+			v := View{Job: recs[i], Over: true}
+			if j := b.jobs[recs[i].ID]; j != nil && j.spec != nil {
+				v.Job, v.Over = j.rec, j.over
+				v.Vitals, v.VitalsAt = j.lastVitals()
+			}
+			list = append(list, v)
+		}
+	})
+	return list, err
+}
+
+func (s *selection) elements(ctx context.Context, r *jobref.Ref) error {
+	array, err := s.b.array(ctx, core.JobID(r.Array))
+	if err != nil {
+		return err
+	}
+	if len(array) == 0 {
+		return &badinput.Error{Problem: fmt.Sprintf("no such array: %d (godwit ps --all lists all jobs)", r.Array)}
+	}
+	byIndex := map[int]View{}
+	for i := range array {
+		byIndex[array[i].Index] = array[i]
+	}
+	if r.Indices == nil {
+		s.take(array)
+		return nil
+	}
+	var list []View
+	for _, index := range r.Indices {
+		v, ok := byIndex[index]
+		if !ok {
+			return &badinput.Error{Problem: fmt.Sprintf("no such job: %d_%d (array %d has no index %d)", r.Array, index, r.Array, index)}
+		}
+		list = append(list, v)
+	}
+	s.take(list)
+	return nil
+}
+
+// matching adds all jobs for which is holds; there must be one.
+func (s *selection) matching(ctx context.Context, r *jobref.Ref, is func(*View) bool) error {
+	list, err := s.b.Jobs(ctx, true)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(v View) bool { return !is(&v) })
+	if len(list) == 0 {
+		return noSuchJob(r.Text)
+	}
+	s.take(list)
+	return nil
+}
+
+// last adds what was submitted last: a job, or an array.
+func (s *selection) last(ctx context.Context) error {
+	list, err := s.b.Jobs(ctx, false)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return &badinput.Error{Problem: "no such job: last (there are no jobs)"}
+	}
+	return s.whole(ctx, &list[0])
+}
+
+// whole adds a job, with all others of its array.
+func (s *selection) whole(ctx context.Context, v *View) error {
+	if v.Parent == 0 {
+		s.take([]View{*v})
+		return nil
+	}
+	list, err := s.b.array(ctx, v.Parent)
+	s.take(list)
+	return err
+}
+
+// named adds the jobs of a name; what is no name may be a unique id.
+func (s *selection) named(ctx context.Context, r *jobref.Ref) error {
+	list, err := s.b.Jobs(ctx, true)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(v View) bool { return v.Spec == nil || v.Spec.Name != r.Text })
+	if len(list) == 0 {
+		return s.number(ctx, r.Text)
+	}
+	newest := list[0]
+	live := slices.DeleteFunc(list, func(v View) bool { return v.State.Terminal() })
+	if s.newest || len(live) == 0 {
+		return s.whole(ctx, &newest)
+	}
+	s.take(live)
+	return nil
+}

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/live/broker"
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+)
+
+// maxAge bounds the age in requests about the depot: a century.
+const maxAge = 36525 * 24 * time.Hour
+
+func age(seconds float64) (time.Duration, error) {
+	if math.IsNaN(seconds) || seconds < 0 || seconds > maxAge.Seconds() {
+		return 0, &badinput.Error{Field: "older_s", Value: strconv.FormatFloat(seconds, 'g', -1, 64), Want: "a number of seconds of at least 0"}
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+func (s *server) depotUsage(r *http.Request) (api.DepotUsage, error) {
+	seconds, err := strconv.ParseFloat(r.FormValue("older_s"), 64)
+	if err != nil {
+		seconds = 0
+	}
+	older, err := age(seconds)
+	if err != nil {
+		return api.DepotUsage{}, err
+	}
+	u, err := s.Broker.DepotUsage(r.Context(), older)
+	return showUsage(&u), err
+}
+
+func (s *server) pruneDepot(r *http.Request) (api.DepotUsage, error) {
+	p, err := body[api.DepotPrune](r)
+	if err != nil {
+		return api.DepotUsage{}, err
+	}
+	older, err := age(p.OlderS)
+	if err != nil {
+		return api.DepotUsage{}, err
+	}
+	if p.DryRun {
+		u, err := s.Broker.DepotUsage(r.Context(), older)
+		return showUsage(&u), err
+	}
+	u, err := s.Broker.PruneDepot(r.Context(), older)
+	return showUsage(&u), err
+}
+
+func showUsage(u *broker.DepotUsage) api.DepotUsage {
+	x := api.DepotUsage{Bytes: u.Bytes, Unused: u.Unused, Freed: u.Freed, Held: []api.DepotHeld{}}
+	for _, h := range u.Held {
+		x.Held = append(x.Held, api.DepotHeld{Job: h.Job, Name: h.Name, User: h.User, What: h.What, Bytes: h.Bytes, AgeS: h.Age.Seconds()})
+	}
+	return x
+}
+
+func (s *server) selectJobs(r *http.Request) ([]api.Job, error) {
+	newest := r.FormValue("newest") != ""
+	views, err := s.Broker.Select(r.Context(), r.Form["job"], newest)
+	shown := make([]api.Job, 0, len(views))
+	for i := range views {
+		shown = append(shown, s.show(&views[i]))
+	}
+	return shown, err
+}
