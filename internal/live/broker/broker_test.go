@@ -149,7 +149,7 @@ func TestAJobIsMoved(t *testing.T) {
 	}
 	b.connect()
 	b.say(wire.Message{Kind: wire.Running, Method: "sandbox", Saved: &b.Saved[0]})
-	if text := <-moved; !strings.Contains(text, "migrated from "+a.Cluster+" to "+to) {
+	if text := <-moved; !strings.Contains(text, "moved from "+a.Cluster+" to "+to) {
 		t.Errorf("the user is told %q", text)
 	}
 	b.say(wire.Message{Kind: wire.Output, Stream: 1, Offset: 3, Data: []byte(" two")})
