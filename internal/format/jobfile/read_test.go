@@ -91,7 +91,7 @@ adapt: off
 	}
 	want := &Job{
 		Name: "engine-diagnosis", Argv: []string{"sh", "-c", "./xto --input flight.dat"}, Setup: "make",
-		Workdir: filepath.Join(dir, "src"), Inputs: []string{"flight.dat", filepath.Join(dir, "extra.db")}, Outputs: []string{"report.json", "out/*.csv"},
+		Workdir: filepath.Join(dir, "src"), WorkdirGiven: true, Inputs: []string{"flight.dat", filepath.Join(dir, "extra.db")}, Outputs: []string{"report.json", "out/*.csv"},
 		Env: map[string]string{"SEED": "7", "N": "12", "EMPTY": ""}, Deadline: 20 * time.Minute, Estimate: 12 * time.Minute,
 		Min: 2, Max: 32, Kind: core.Moldable, Memory: 2 << 30, Time: time.Hour, Processes: 50, On: []string{"near", "far"},
 		Place: core.DeadlineFirst, Confidence: 0.9, Reliability: 0.8, Retries: 3, RetryOn: []string{"node_fail", "preempted"}, Adapt: AdaptOff,
@@ -232,6 +232,7 @@ func TestTheCommandLineGoesOverTheFile(t *testing.T) {
 	}
 	want := plain()
 	want.Deadline, want.Min, want.Max, want.Kind, want.Workdir = 10*time.Minute, 2, 3, core.Moldable, filepath.Join(dir, "b")
+	want.WorkdirGiven = true
 	want.On, want.Env = []string{"r", "s"}, map[string]string{"A": "2=3", "TOKEN": "abc"}
 	want.Checkpoint = Checkpoint{Method: "restart"}
 	if diff := cmp.Diff(want, job); diff != "" {

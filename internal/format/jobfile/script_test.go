@@ -42,6 +42,7 @@ set -e
 		t.Fatal(err)
 	}
 	want.Min, want.Max, want.On, want.Workdir = 2, 2, []string{"here"}, filepath.Join(dir, "elsewhere")
+	want.WorkdirGiven = true
 	want.Argv[2], want.Inputs = "fit.sh", []string{filepath.Join(dir, "jobs/fit.sh")}
 	if diff := cmp.Diff(want, job); diff != "" {
 		t.Error(diff)

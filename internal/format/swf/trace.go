@@ -48,11 +48,7 @@ func openTrace(path string) (*os.File, error) {
 	if err == nil {
 		return f, nil
 	}
-	var pathErr *os.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err // the path is in the message already
-	}
-	return nil, &badinput.Error{File: path, Want: "a readable SWF trace", Err: err}
+	return nil, badinput.Unreadable(path, err)
 }
 
 // ReadAll reads a whole trace from r; name is for messages.
