@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
 	"github.com/godwit-hpc/godwit/internal/report/plot"
@@ -28,7 +29,10 @@ var simCharts = []struct {
 	{"response-time.svg", chart.ResponseTimes},
 }
 
-func writePlots(dir string, reports []*simReport) error {
+// writePlots draws the charts and writes the values of each beside it as CSV. It tells how
+// many charts there are.
+func writePlots(dir string, reports []*simReport) (charts int, err error) {
+	about := reports[0].About
 	var runs []chart.Run
 	for _, r := range reports {
 		runs = append(runs, chart.Run{Name: r.policy(), Records: r.result.Outcome.Records(), Series: r.result.Outcome.Series(), Procs: r.Procs})
@@ -37,15 +41,29 @@ func writePlots(dir string, reports []*simReport) error {
 		if c.file == operations && !anyResized(reports) {
 			continue
 		}
-		var svg bytes.Buffer
-		if err := c.draw(runs).WriteSVG(&svg); err != nil {
-			return err
+		drawn := c.draw(runs)
+		drawn.Title += ", " + about.Title + " on " + about.Platform
+		if err := writeChart(filepath.Join(dir, c.file), drawn); err != nil {
+			return charts, err
 		}
-		if err := outfile.WriteAll(filepath.Join(dir, c.file), svg.Bytes()); err != nil {
-			return err
-		}
+		charts++
 	}
-	return nil
+	return charts, nil
+}
+
+// writeChart writes a chart, and its values to the file of the same name that ends in .csv.
+func writeChart(path string, c plot.Chart) error {
+	var svg, values bytes.Buffer
+	if err := c.WriteSVG(&svg); err != nil {
+		return err
+	}
+	if err := c.WriteCSV(&values); err != nil {
+		return err
+	}
+	if err := outfile.WriteAll(path, svg.Bytes()); err != nil {
+		return err
+	}
+	return outfile.WriteAll(strings.TrimSuffix(path, ".svg")+".csv", values.Bytes())
 }
 
 func anyResized(reports []*simReport) bool {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -47,8 +48,12 @@ func (a *app) sim(ctx context.Context, f *simFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := files.write(reports); err != nil {
+	charts, err := files.write(reports)
+	if err != nil {
 		return err
+	}
+	if charts > 0 && !f.quiet {
+		a.say(fmt.Sprintf("wrote %d charts to %s, the values of each as CSV beside it", charts, f.plots))
 	}
 	return a.printSim(f, reports)
 }
@@ -181,26 +186,27 @@ func (s *simFiles) discard() {
 	}
 }
 
-func (s *simFiles) write(reports []*simReport) error {
+// write fills the files. It tells how many charts there are.
+func (s *simFiles) write(reports []*simReport) (charts int, err error) {
 	if s.jobs != nil {
 		r := reports[0].result
 		if err := r.Outcome.WriteCSV(s.jobs, r.Names); err != nil {
-			return err
+			return charts, err
 		}
 	}
 	if s.plots != "" {
-		if err := writePlots(s.plots, reports); err != nil {
-			return err
+		if charts, err = writePlots(s.plots, reports); err != nil {
+			return charts, err
 		}
 	}
 	for _, f := range []*outfile.File{s.jobs, s.log} {
 		if f != nil {
 			if err := f.Commit(); err != nil {
-				return err
+				return charts, err
 			}
 		}
 	}
-	return nil
+	return charts, nil
 }
 
 // printSim prints one run or several beside each other.

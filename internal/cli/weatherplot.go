@@ -59,7 +59,7 @@ func seriesChart(s *measured.Series) (plot.Chart, error) {
 		Title: title, XLabel: "time", YLabel: s.What.Title(), XUnit: plot.Seconds,
 		Series: []plot.Series{
 			plot.NewStep("measured", x, y), plot.NewLine("forecast", at, said),
-			plot.NewLine("95 % below", at, high), plot.NewLine("5 % below", at, low),
+			plot.NewLine("95th percentile", at, high), plot.NewLine("5th percentile", at, low),
 		},
 	}, nil
 }

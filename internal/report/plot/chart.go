@@ -53,6 +53,7 @@ const (
 	Plain   Unit = iota // 1,500
 	Seconds             // values in seconds, written as s, min, h or d
 	Percent             // fractions: 0.5 is written 50 %
+	Count               // as Plain, with ticks at whole numbers only
 )
 
 // Kind is how a series is drawn.

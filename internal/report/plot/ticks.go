@@ -28,6 +28,9 @@ func (u Unit) step(span float64, want int) float64 {
 	if u == Seconds && ideal >= day {
 		return niceStep(ideal/day) * day
 	}
+	if u == Count {
+		return math.Max(1, niceStep(ideal))
+	}
 	return niceStep(ideal)
 }
 

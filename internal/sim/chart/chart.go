@@ -47,7 +47,7 @@ func ResponseTimes(runs []Run) plot.Chart {
 // distribution is over completed jobs. Where the times of traces reach from
 // seconds to days a logarithmic axis shows them all.
 func distribution(runs []Run, title, label string, unit plot.Unit, of measure) plot.Chart {
-	c := plot.Chart{Title: title, XLabel: label, YLabel: "share of the jobs", XUnit: unit, YUnit: plot.Percent, YRange: plot.Range{Max: 1}}
+	c := plot.Chart{Title: title, XLabel: label, YLabel: "cumulative share of jobs", XUnit: unit, YUnit: plot.Percent, YRange: plot.Range{Max: 1}}
 	least, most := 0.0, 0.0
 	for _, run := range runs {
 		var samples []float64

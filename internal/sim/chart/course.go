@@ -22,9 +22,11 @@ func Used(runs []Run) plot.Chart {
 
 // Queue is the number of waiting jobs over time.
 func Queue(runs []Run) plot.Chart {
-	return course(runs, "Waiting jobs", "jobs submitted and not running", func(r Run, i int) float64 {
+	c := course(runs, "Waiting jobs", "jobs submitted and not running", func(r Run, i int) float64 {
 		return float64(r.Series.Waiting[i])
 	})
+	c.YUnit = plot.Count
+	return c
 }
 
 // Operations is the number of changes of size, grown and shrunk, up to each
