@@ -28,7 +28,7 @@ elsewhere='./sandbox
 ./internal/lab
 ./internal/lab/place
 ./internal/experiment/adaptive
-./internal/live/demo'
+./internal/cli/demo'
 
 dirs=$(grep -rlE --include='*.go' --exclude-dir=testdata --exclude-dir=build --exclude-dir=tools \
 	'^[[:space:]]*(go (func\(|[A-Za-z_][A-Za-z0-9_.]*\()|synctest\.Test\()|\.Go\(func\(' . |

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-hpc/godwit/internal/live/demo"
+	"github.com/godwit-hpc/godwit/internal/cli/demo"
 )
 
 const demoLong = `Shows on this machine what Godwit is for. Two cores serve as two clusters. An unmodified

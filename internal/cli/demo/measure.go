@@ -30,8 +30,8 @@ const (
 	// wantedSlowdown is how many times slower the program is to be beside the
 	// competitors; so many of them are started that it is.
 	wantedSlowdown = 9
-	minCompetitors = 10
-	maxCompetitors = 80
+	minCompetitors = 2
+	maxCompetitors = 32
 )
 
 // probe is one run of the program that is there to be measured.
