@@ -66,7 +66,7 @@ func TestADeadlineInDangerIsToldAndARefusalIsAccepted(t *testing.T) {
 	}
 	h.until("a change that is told", func() bool {
 		for _, m := range h.messages {
-			if m.Kind == wire.Note && m.Entry.Kind == "predict" && strings.Contains(m.Entry.Choice, "instead of") {
+			if m.Kind == wire.Note && m.Entry.Kind == "predict" && strings.Contains(m.Entry.Choice, "CPU share dropped from") {
 				return true
 			}
 		}

@@ -37,7 +37,7 @@ var bad = []struct{ text, want string }{
 	{"run: true\nkind: elastic", `job.yaml:2: kind "elastic": expected one of rigid, moldable, malleable`},
 	{"run: true\nresources: {memory: much}", `job.yaml:2: resources.memory "much": expected memory of each host such as 2+ or 2 (GiB), 512M or 1.5G`},
 	{"run: true\nresources: {cpus: 0.5}", `job.yaml:2: resources.cpus "0.5": expected a number of cores of each host from 1 to 1048576, such as 4 or 4+`},
-	{"run: true\nresources: {time: -1}", `job.yaml:2: resources.time "-1": expected a time above 0 such as 30s, 10m, 1h30m, 2d or a number of seconds`},
+	{"run: true\nresources: {time: -1}", `job.yaml:2: resources.time "-1": expected a time limit such as 90 (minutes), 1:30:00, 2-12:00 (days-hours:minutes), 30s, 10m or 1h30m`},
 	{"run: true\nconfidence: 1", `job.yaml:2: confidence "1": expected a chance above 0 and below 1, such as 0.95`},
 	{"run: true\nconfidence: 95%", `job.yaml:2: confidence "95%": expected a chance above 0 and below 1, such as 0.95`},
 	{"run: true\nreliability: 1.5", `job.yaml:2: reliability "1.5": expected a part of the jobs from 0 to below 1, such as 0.8`},

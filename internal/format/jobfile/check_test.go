@@ -18,7 +18,7 @@ func TestAJobThatCannotBeRunAsItsKindIsRefused(t *testing.T) {
 		{core.Moldable, 1, 4, ""},
 		{core.Malleable, 1, 4, `kind "malleable": not supported yet`},
 		{core.Malleable, 2, 2, `kind "malleable": not supported yet`},
-		{core.Rigid, 1, 4, `kind "rigid": rigid or moldable`},
+		{core.Rigid, 1, 4, `kind "rigid": expected rigid or moldable`},
 		{core.Malleable + 1, 1, 1, "rigid or moldable"},
 	} {
 		err := (&Job{Argv: []string{"true"}, Kind: c.kind, Min: c.min, Max: c.max}).Check()

@@ -105,6 +105,7 @@ adapt: off
 	if err != nil {
 		t.Fatal(err)
 	}
+	want.WorkdirGiven = false // for the command line alone
 	var back Job
 	if err := json.Unmarshal(data, &back); err != nil || cmp.Diff(*want, back) != "" {
 		t.Errorf("%v: as JSON and back: %s", err, cmp.Diff(*want, back))
@@ -118,7 +119,7 @@ func TestWhatIsLeftOutHasADefault(t *testing.T) {
 	}{
 		{"run: true", func(*Job) {}},
 		{"run: |\n  # a comment\n  a/b.sh x\n", func(j *Job) {
-			j.Argv[2], j.Name = "# a comment\na/b.sh x\n", "job"
+			j.Argv[2], j.Name = "# a comment\na/b.sh x\n", "b.sh"
 		}},
 		{"run: a/b.sh x", func(j *Job) { j.Argv[2], j.Name = "a/b.sh x", "b.sh" }},
 		{"argv: [/usr/bin/env, '', a b]", func(j *Job) { j.Argv, j.Name = []string{"/usr/bin/env", "", "a b"}, "env" }},

@@ -161,7 +161,7 @@ func TestResultsAreKeptIfTheProcessThatBringsThemHomeIsKilled(t *testing.T) {
 func TestResultsThatCannotBeBroughtHomeAreNotKeptForEver(t *testing.T) {
 	s, b, stop := strand(t, time.Nanosecond)
 	defer stop()
-	if v := s.over(b); !v.StagedOut || !strings.Contains(v.Reason, "no longer kept") || s.kept() {
+	if v := s.over(b); !v.StagedOut || !strings.Contains(v.Reason, "not kept any longer") || s.kept() {
 		t.Errorf("its results are kept: %v; given up: %v, %q", s.kept(), v.StagedOut, v.Reason)
 	}
 }

@@ -188,6 +188,9 @@ var about = map[string]string{
 	"GET /v1/ping":                  aboutAll,
 	"POST /v1/jobs":                 aboutOwn,
 	"GET /v1/jobs":                  aboutOwn,
+	"GET /v1/select":                aboutOwn, // see TestNobodySelectsTheJobsOfOthers
+	"GET /v1/depot-usage":           aboutOwn,
+	"POST /v1/depot-prune":          aboutOwn,
 	"GET /v1/jobs/{id}":             aboutAJob,
 	"POST /v1/jobs/{id}/cancel":     aboutAJob,
 	"POST /v1/jobs/{id}/migrate":    aboutAJob,
@@ -252,6 +255,22 @@ func TestNoRequestShowsOrTouchesWhatIsSomebodyElses(t *testing.T) {
 	}
 	if j, err := b.clients[alice.ID].Job(t.Context(), fmt.Sprint(id)); err != nil || j.Over() || j.User != alice.Name {
 		t.Errorf("alice's job is %+v, %v", j, err)
+	}
+}
+
+func TestNobodySelectsTheJobsOfOthers(t *testing.T) {
+	b := newBench(t)
+	hers := b.submit(alice, secret)
+	for _, ref := range []string{fmt.Sprint(hers), "1-99", secret, "last", fmt.Sprintf("%d_*", hers)} {
+		if jobs, err := b.clients[bob.ID].Select(t.Context(), []string{ref}, false); err == nil {
+			t.Errorf("%s is %v to bob", ref, jobs)
+		}
+	}
+	if jobs, err := b.clients[bob.ID].Select(t.Context(), []string{"all"}, false); err != nil || len(jobs) > 0 {
+		t.Errorf("all jobs of bob are %v, %v", jobs, err)
+	}
+	if jobs, err := b.clients[alice.ID].Select(t.Context(), []string{secret}, false); err != nil || len(jobs) != 1 || jobs[0].ID != hers {
+		t.Errorf("alice's are %v, %v", jobs, err)
 	}
 }
 
