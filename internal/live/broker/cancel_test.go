@@ -159,3 +159,22 @@ func TestAnOutputThatWasNeverMadeIsSaid(t *testing.T) {
 		t.Errorf("said: %+v", said)
 	}
 }
+
+// Its program may have begun and written something: nobody has told yet.
+func TestAJobThatIsCancelledBeforeItsAgentSpokeSaysThatItsFilesAreLost(t *testing.T) {
+	d, err := depot.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	g := newGridWith(t, d)
+	ids, err := g.broker().Submit(t.Context(), complete(jobfile.Job{Workdir: t.TempDir()}), pushed(t, d, "in"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.next()
+	v, err := g.broker().Cancel(t.Context(), fmt.Sprint(ids[0]))
+	if err != nil || v.State != core.Cancelled || !v.Lost {
+		t.Errorf("it is %+v, %v", v, err)
+	}
+}
