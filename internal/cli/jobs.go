@@ -151,6 +151,11 @@ func (a *app) printJobs(jobs []api.Job, users bool) error {
 		a.say("no jobs; godwit run -- COMMAND submits one")
 		return nil
 	}
+	return jobTable(a, jobs, users).print(a.stdout, a.width())
+}
+
+// jobTable lists jobs, a line each and below it why a job waits or failed.
+func jobTable(a *app, jobs []api.Job, users bool) *table {
 	t := newTable("job", "user", "name", "state", "cluster", "submitted", "ran", "done", "ends", "deadline", "in time", "code").right(0, 6, 7, 10, 11)
 	t.sparse, t.shrinks = true, 2
 	if a.colours() {
@@ -169,7 +174,7 @@ func (a *app) printJobs(jobs []api.Job, users bool) error {
 			partText(j.Progress), a.momentText(ends), a.momentText(j.Deadline), inTime(j), codeText(j.ExitCode))
 		t.note(whyText(j))
 	}
-	return t.print(a.stdout, a.width())
+	return t
 }
 
 // ranText is how long a job ran; nothing of one that did not.

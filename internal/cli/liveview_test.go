@@ -27,7 +27,7 @@ func quietApp() (*app, *bytes.Buffer, *bytes.Buffer) {
 func runningJob() *api.Job {
 	return &api.Job{
 		ID: 7, Name: "pi", State: core.Running, Cluster: "left", Submitted: at(-13), Started: at(-12), Deadline: at(60), PDeadline: ptr(0.974),
-		PredictedEnd: at(30), EndEarly: at(25), EndLate: at(41), Progress: ptr(0.426), Share: ptr(0.98), Migrations: 1, Checkpoints: 2, Confidence: 0.95,
+		PredictedEnd: at(30), EndEarly: at(25), EndLate: at(41), Progress: ptr(0.426), Share: ptr(0.98), Migrations: 1, Checkpoints: 2, Confidence: 0.95, WallS: 12,
 	}
 }
 
@@ -40,10 +40,10 @@ func TestTheLinesSayWhereHowFarWhenAndHowLikely(t *testing.T) {
 		want   string
 	}{
 		{func(*api.Job) {}, 120, false, "job 7 pi  running on left  42 % done  12 s  CPU 98 %\n" +
-			"  ends 12:00:30 (12:00:25 to 12:00:41)  deadline 12:01:00, in time 97 %  2 checkpoints  1 move"},
+			"  ends 12:00:30 (12:00:25 to 12:00:41)  deadline 12:01:00, in time 97 %  2 checkpoints  1 migration"},
 		{func(*api.Job) {}, 40, false, "job 7 pi  running on left  42 % done  …\n  ends 12:00:30 (12:00:25 to 12:00:41)…"},
 		{func(*api.Job) {}, 120, true, "job 7 pi  running on left  42 % done  12 s  CPU 98 %\n" +
-			"  ends 12:00:30 (12:00:25 to 12:00:41)  deadline 12:01:00, in time \x1b[32m97 %\x1b[0m  2 checkpoints  1 move"},
+			"  ends 12:00:30 (12:00:25 to 12:00:41)  deadline 12:01:00, in time \x1b[32m97 %\x1b[0m  2 checkpoints  1 migration"},
 		{func(j *api.Job) { *j.PDeadline = 0.2 }, 84, true, "job 7 pi  running on left  42 % done  12 s  CPU 98 %\n" +
 			"  ends 12:00:30 (12:00:25 to 12:00:41)  deadline 12:01:00, in time \x1b[31m20 %\x1b[0m  2 checkpo…"},
 		{func(j *api.Job) {
@@ -52,7 +52,7 @@ func TestTheLinesSayWhereHowFarWhenAndHowLikely(t *testing.T) {
 			"job 7 pi  running on left  12 s  CPU 98 %\n  end not known yet"},
 		{func(j *api.Job) {
 			*j = api.Job{ID: 8, Name: "x", State: core.Submitted, Why: "needs 4 processors in one cluster, at most 2 are free"}
-		}, 80, false, "job 8 x  submitted\n  needs 4 processors in one cluster, at most 2 are free"},
+		}, 80, false, "job 8 x  pending\n  needs 4 processors in one cluster, at most 2 are free"},
 	} {
 		v := &liveView{app: a, id: "7", colour: c.colour, width: func() int { return c.width }, job: runningJob()}
 		c.change(v.job)
@@ -78,7 +78,7 @@ func TestWithoutATerminalOnlyWhatMattersIsSaid(t *testing.T) {
 func TestTheLastWordIsOnlySaidWhereTheExitCodeDoesNotSayIt(t *testing.T) {
 	a, _, _ := quietApp()
 	job := func(state core.State, code int) *api.Job {
-		return &api.Job{ID: 7, State: state, Cluster: "left", Started: at(-10), Ended: at(0), ExitCode: &code, Why: "the program ended with code 7"}
+		return &api.Job{ID: 7, State: state, Cluster: "left", Started: at(-10), Ended: at(0), WallS: 10, ExitCode: &code, Why: "the program ended with code 7"}
 	}
 	late := job(core.Done, 0)
 	late.Deadline, late.DeadlineMet = at(-3), ptr(false)
@@ -89,11 +89,11 @@ func TestTheLastWordIsOnlySaidWhereTheExitCodeDoesNotSayIt(t *testing.T) {
 		job          *api.Job
 		quiet, shown string
 	}{
-		{job(core.Done, 0), "", "job 7 done on left after 10.0 s"},
+		{job(core.Done, 0), "", "job 7 completed on left after 10.0 s"},
 		{job(core.Failed, 7), "", "job 7 failed: the program ended with code 7"},
 		{job(core.Cancelled, 143), "job 7 was cancelled", "job 7 was cancelled"},
 		{late, "job 7 missed its deadline by 3.00 s", "job 7 missed its deadline by 3.00 s"},
-		{early, "", "job 7 done on left after 10.0 s, 5.00 s before its deadline, 1 move"},
+		{early, "", "job 7 completed on left after 10.0 s, 5.00 s before its deadline, 1 migration"},
 		{never, "job 7 failed: needs 99 processors", "job 7 failed: needs 99 processors"},
 	} {
 		for _, shows := range []bool{false, true} {
@@ -123,14 +123,14 @@ func TestTheStoryOfAJobIsReadable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `job 7 pi: done on left, exit code 0, 40.0 s before its deadline
+	want := `job 7 pi: completed on left, exit code 0, 40.0 s before its deadline
     +2.10 ms  placed: cluster left
                 best chance of meeting its deadline: 0.99; expected to end after 28.3 s
                 with idle 2, P(deadline) 99 %, share 97 %, speed 1.25, wait 0 s
      +12.3 s  decision: move to right
                 the chance of meeting the deadline is 41 % here and 97 % there, and the program can
                 be saved in less than the time that is to be gained
-     +33.0 s  ended: DONE
+     +33.0 s  ended: completed
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)

@@ -46,15 +46,20 @@ func isState(word string) bool {
 }
 
 // inState says whether a job is in one of the states that the words name; pending
-// is every job that waits.
+// is every job that has not started.
 func inState(j *api.Job, words []string) bool {
 	for _, w := range words {
 		w = strings.ToLower(w)
-		if w == stateText(j.State) || w == strings.ToLower(j.State.String()) || w == "pending" && j.State.Waiting() {
+		if w == stateText(j.State) || w == strings.ToLower(j.State.String()) || w == "pending" && isPending(j.State) {
 			return true
 		}
 	}
 	return false
+}
+
+// isPending says whether a job has not started yet, wherever it waits.
+func isPending(s core.State) bool {
+	return s.Waiting() || s == core.Selected || s == core.Contracted || s == core.Staging || s == core.Queued
 }
 
 // checkStates refuses words that name no state.
