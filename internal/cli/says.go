@@ -114,6 +114,8 @@ func numberText(name string, value any) string {
 			return "P(" + strings.ReplaceAll(name[2:], "_", " ") + ") " + chanceText(&x)
 		case parts[name]:
 			return label + " " + chanceText(&x)
+		case strings.HasSuffix(name, "memory") || strings.HasSuffix(name, "bytes"):
+			return label + " " + bytesText(int64(x))
 		case x == math.Trunc(x) && math.Abs(x) < 1e15:
 			return label + " " + progress.Thousands(int64(x))
 		}

@@ -76,7 +76,7 @@ func TestCommandsAreQuotedAsAShellNeedsThem(t *testing.T) {
 	for want, words := range map[string][]string{
 		"sh -c 'pwd; ls -la'":      {"sh", "-c", "pwd; ls -la"},
 		`echo 'it'\''s'`:           {"echo", "it's"},
-		`sh -c $'a\nb\'c'`:        {"sh", "-c", "a\nb'c"},
+		`sh -c $'a\nb\'c'`:         {"sh", "-c", "a\nb'c"},
 		"./solve --input=x.dat ''": {"./solve", "--input=x.dat", ""},
 	} {
 		if got := quoteCommand(words); got != want {

@@ -39,8 +39,8 @@ var gridOptions = slices.Concat(
 	ignoredOfGrid(1, "b", "left out: this is a script, and a script it is"),
 	ignoredOfGrid(1, "shell now he", "left out: it makes sense on qsub's own command line only"),
 	ignoredOfGrid(0, "terse noshell clear", "left out: it makes sense on qsub's own command line only"),
-	refusedOfGrid(0, "h", "nothing: a job cannot be submitted to be released by hand; -a names a moment, -hold_jid other jobs"),
-	refusedOfGrid(0, "verify help", "nothing: the script would be run; godwit quote says what would become of it"),
+	refusedOfGrid(0, "h", "not supported: a job cannot be submitted to be released by hand; -a names a moment, -hold_jid other jobs"),
+	refusedOfGrid(0, "verify help", "not supported: the script would be run; godwit quote says what would become of it"),
 	refusedOfGrid(1, "C", "lines that begin with #$"),
 	refusedOfGrid(1, "@", "options in the script itself"),
 )

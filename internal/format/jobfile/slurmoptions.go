@@ -45,13 +45,13 @@ var slurmOptions = slices.Concat(
 	ignoredOfSlurm(bare, "wait:W", "left out: godwit wait waits for a job"),
 	ignoredOfSlurm(bare, "ignore-pbs", "left out: lines of PBS are not read anyway"),
 	ignoredOfSlurm(may, "get-user-env", "left out: the job has the environment in which it is submitted, unless --export says otherwise"),
-	refusedOfSlurm(bare, "hold:H", "nothing: a job cannot be submitted to be released by hand; --begin names a moment, --dependency other jobs"),
-	refusedOfSlurm(bare, "test-only", "nothing: the script would be run; godwit quote says what would become of it"),
-	refusedOfSlurm(bare, "help:h usage version:V", "nothing: it makes sense on sbatch's own command line only"),
-	refusedOfSlurm(needs, "wrap", "nothing: it makes sense on sbatch's own command line only"),
-	refusedOfSlurm(needs, "export-file", "nothing: variables are not read from files; --export lists them"),
-	refusedOfSlurm(needs, "uid gid", "nothing: a job runs as the user who submits it"),
-	refusedOfSlurm(needs, "container container-id", "nothing: containers are not supported"),
+	refusedOfSlurm(bare, "hold:H", "not supported: a job cannot be submitted to be released by hand; --begin names a moment, --dependency other jobs"),
+	refusedOfSlurm(bare, "test-only", "not supported: the script would be run; godwit quote says what would become of it"),
+	refusedOfSlurm(bare, "help:h usage version:V", "not supported: it makes sense on sbatch's own command line only"),
+	refusedOfSlurm(needs, "wrap", "not supported: it makes sense on sbatch's own command line only"),
+	refusedOfSlurm(needs, "export-file", "not supported: variables are not read from files; --export lists them"),
+	refusedOfSlurm(needs, "uid gid", "not supported: a job runs as the user who submits it"),
+	refusedOfSlurm(needs, "container container-id", "not supported: containers are not supported"),
 )
 
 // each makes options of names with their letters: name:n.
