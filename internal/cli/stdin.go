@@ -32,7 +32,7 @@ func (a *app) sendStdin(ctx context.Context, c *api.Client) (string, error) {
 	}
 	info, err := in.Stat()
 	if err != nil || info.Mode()&(fs.ModeDevice|fs.ModeDir) != 0 {
-		return "", nil //nolint:nilerr // it is closed: the program has none
+		return "", nil // it is closed: the program has none
 	}
 	dir, err := os.MkdirTemp("", "godwit-stdin-")
 	if err != nil {

@@ -11,7 +11,7 @@ func TestUsageForetellsWhatCollectFrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // a test
+	defer s.Close()
 	push := func(name string, n int) ID {
 		dir := t.TempDir()
 		data := make([]byte, n)
@@ -51,7 +51,7 @@ func TestAPushTellsHowFarItHasCome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // a test
+	defer s.Close()
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(name+" content"), 0o600); err != nil {

@@ -285,7 +285,7 @@ func TestAFolderOfPathThatMayNotBeReadHasNoProgramInIt(t *testing.T) {
 		if _, err := unix.SetfsuidRetUid(54321); err != nil {
 			t.Fatal(err)
 		}
-		defer unix.SetfsuidRetUid(0) //nolint:errcheck // it is what it was
+		defer unix.SetfsuidRetUid(0) // it is what it was
 	}
 	_, err := find([]string{"nosuchprogram"}, []string{"PATH=" + closed + ":/usr/bin:/bin"}, "/")
 	var launch *checkpoint.LaunchError
