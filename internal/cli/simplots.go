@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -73,13 +71,4 @@ func anyResized(reports []*simReport) bool {
 		}
 	}
 	return false
-}
-
-// withoutPath is a file error without the path, which the message has already.
-func withoutPath(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		return pathErr.Err
-	}
-	return err
 }

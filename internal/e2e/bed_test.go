@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -180,7 +181,18 @@ func (b *bed) submit(text string, args ...string) []string {
 	if strings.HasPrefix(text, "#!") {
 		name = strings.TrimSuffix(name, ".yaml") + ".sh"
 	}
-	return strings.Fields(b.godwit(append(append([]string{"submit"}, args...), b.file(name, text))...))
+	text = b.godwit(append(append([]string{"submit", "-o", "json"}, args...), b.file(name, text))...)
+	var submitted struct {
+		IDs []int `json:"ids"`
+	}
+	if err := json.Unmarshal([]byte(text), &submitted); err != nil {
+		b.t.Fatalf("%q: %v", text, err)
+	}
+	ids := make([]string, len(submitted.IDs))
+	for i, id := range submitted.IDs {
+		ids[i] = strconv.Itoa(id)
+	}
+	return ids
 }
 
 // shown is what show tells of a job.

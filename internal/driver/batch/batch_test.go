@@ -555,7 +555,7 @@ func TestAnswersServeForAWhile(t *testing.T) {
 	for range 10 {
 		all.Go(func() {
 			l, err := d.Load(t.Context())
-			if err != nil || l.Share != 1 || l.Why != "3 of 4 processors free, 3 jobs wait" {
+			if err != nil || l.Share != 1 || l.Why != "3 of 4 cores free, 3 jobs pending" {
 				t.Errorf("%+v, %v", l, err)
 			}
 			for procs := 1; procs < 3; procs++ {

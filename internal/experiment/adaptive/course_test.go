@@ -271,14 +271,14 @@ func TestThePublishedScenarioIsTheUsualPlan(t *testing.T) {
 
 func TestAWrongScenarioIsToldByLineFieldAndValue(t *testing.T) {
 	for text, want := range map[string]string{
-		"repeat: 0":                      `:1: repeat "0": a whole number from 1 to 1000`,
+		"repeat: 0":                      `:1: repeat "0": expected a whole number from 1 to 1000`,
 		"length: 0s":                     `:1: length "0s":`,
 		"others: {program: 2}":           `:1: others.program: unknown field, did you mean programs?`,
-		"overhead: {intervals: [3m]}":    `:1: overhead.intervals[0] "3m": a time from 100ms to 2m`,
-		"calibration: {atOnce: 3}":       `:1: calibration.atOnce "3": a whole number from 1 to 2`,
-		"programs: burn":                 `:1: programs "burn": a list of programs`,
+		"overhead: {intervals: [3m]}":    `:1: overhead.intervals[0] "3m": expected a time from 100ms to 2m`,
+		"calibration: {atOnce: 3}":       `:1: calibration.atOnce "3": expected a whole number from 1 to 2`,
+		"programs: burn":                 `:1: programs "burn": expected a list of programs`,
 		"slack: -1\nsample: 1s":          `:1: slack "-1":`,
-		"sample: 1ms":                    `:1: sample "1ms": a time from 100ms to 2m`,
+		"sample: 1ms":                    `:1: sample "1ms": expected a time from 100ms to 2m`,
 		"length: 20s\nsample: x\nx: 1\n": `:2: sample "x":`,
 	} {
 		_, err := parsePlan("s.yaml", []byte(text))
