@@ -140,7 +140,7 @@ func (b *bed) leaves(leeds, york *sshdtest.Server) {
 	spec.Leave = []jobfile.FarOutput{{From: "home", To: "york:/proc/no/"}}
 	id = b.submit(spec)
 	b.end(id)
-	j := b.until(id, func(j *api.Job) bool { return strings.Contains(j.Why, "could not be left") })
+	j := b.until(id, func(j *api.Job) bool { return strings.Contains(j.Why, "could not be staged out") })
 	at := j.Why[strings.LastIndex(j.Why, "leeds:")+len("leeds:"):]
 	if text, err := os.ReadFile(filepath.Join(at, "home")); err != nil || string(text) != "2\n" {
 		b.Errorf("%s: %q %v", j.Why, text, err)

@@ -158,7 +158,7 @@ func TestACheckpointThatDoesNotFitOnTheDiskCostsNothing(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no room") && !strings.Contains(err.Error(), "no space") {
 		t.Errorf("saving on a full disk gives %v", err)
 	}
-	if not := b.explained(id, "checkpoint", "not saved"); len(not) != 1 || !strings.Contains(not[0].Why, "no room") && !strings.Contains(not[0].Why, "no space") {
+	if not := b.explained(id, "checkpoint", "failed"); len(not) != 1 || !strings.Contains(not[0].Why, "no room") && !strings.Contains(not[0].Why, "no space") {
 		t.Errorf("explained is %v", not)
 	}
 	empty()
