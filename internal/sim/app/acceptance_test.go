@@ -103,7 +103,7 @@ func TestAnAcceptanceIsReadByName(t *testing.T) {
 		}
 	}
 	_, err := app.ParseAcceptance("accept", "even")
-	if !badinput.Is(err) || err.Error() != `accept "even": any or powers-of-two` {
+	if !badinput.Is(err) || err.Error() != `accept "even": expected any or powers-of-two` {
 		t.Error(err)
 	}
 }

@@ -28,7 +28,7 @@ func TestASpeedupIsReadFromItsCompactForm(t *testing.T) {
 
 func TestAWrongSpeedupIsExplainedInOneLine(t *testing.T) {
 	const (
-		any    = "linear, amdahl:SERIAL, downey:A=64,sigma=1 or table:2=600,4=420"
+		any    = "expected linear, amdahl:SERIAL, downey:A=64,sigma=1 or table:2=600,4=420"
 		amdahl = "expected amdahl:SERIAL with the serial part between 0 and 1, like amdahl:0.05"
 		downey = "expected downey:A=64,sigma=1 with the average parallelism A from 1 to 1e+09 and sigma from 0 to 1e+06"
 		table  = "expected table:SIZE=SECONDS,…, like table:2=600,4=420"

@@ -41,14 +41,16 @@ type headerLine struct {
 }
 
 type engineLine struct {
-	Approach    string         `json:"approach"`
-	Malleable   string         `json:"malleable"`
-	ScanEvery   span           `json:"scan_every"`
-	ShrinkGrace span           `json:"shrink_grace"`
-	StopGrace   span           `json:"stop_grace"`
-	ClaimGrace  span           `json:"claim_grace"`
-	ClaimMargin span           `json:"claim_margin"`
-	Resched     resched.Config `json:"resched,omitzero"`
+	Approach     string         `json:"approach"`
+	Malleable    string         `json:"malleable"`
+	ScanEvery    span           `json:"scan_every"`
+	ShrinkGrace  span           `json:"shrink_grace"`
+	StopGrace    span           `json:"stop_grace"`
+	ClaimGrace   span           `json:"claim_grace"`
+	ClaimMargin  span           `json:"claim_margin"`
+	CollectGrace span           `json:"collect_grace,omitzero"`
+	Whole        bool           `json:"whole,omitzero"`
+	Resched      resched.Config `json:"resched,omitzero"`
 }
 
 type worldLine struct {
@@ -121,7 +123,8 @@ func (h *Header) line() headerLine {
 	l := headerLine{Format: format, Version: version, About: h.About}
 	l.Engine = engineLine{
 		Approach: h.Engine.Approach.String(), Malleable: h.Malleable, ScanEvery: span(h.Engine.ScanEvery),
-		ShrinkGrace: span(h.Engine.ShrinkGrace), StopGrace: span(h.Engine.StopGrace), ClaimGrace: span(h.Engine.ClaimGrace), ClaimMargin: span(h.Engine.ClaimMargin), Resched: h.Engine.Resched,
+		ShrinkGrace: span(h.Engine.ShrinkGrace), StopGrace: span(h.Engine.StopGrace), ClaimGrace: span(h.Engine.ClaimGrace), ClaimMargin: span(h.Engine.ClaimMargin),
+		CollectGrace: span(h.Engine.CollectGrace), Whole: h.Engine.Whole, Resched: h.Engine.Resched,
 	}
 	l.World = worldLine{MaxTries: h.World.MaxTries, Place: h.World.DefaultPlace}
 	for _, c := range h.World.Clusters {
@@ -160,7 +163,8 @@ func (l *headerLine) header() Header {
 	h := Header{About: l.About, Malleable: l.Engine.Malleable}
 	h.Engine = engine.Config{
 		Malleable: malleable.ByName(l.Engine.Malleable), ScanEvery: time.Duration(l.Engine.ScanEvery),
-		ShrinkGrace: time.Duration(l.Engine.ShrinkGrace), StopGrace: time.Duration(l.Engine.StopGrace), ClaimGrace: time.Duration(l.Engine.ClaimGrace), ClaimMargin: time.Duration(l.Engine.ClaimMargin), Resched: l.Engine.Resched,
+		ShrinkGrace: time.Duration(l.Engine.ShrinkGrace), StopGrace: time.Duration(l.Engine.StopGrace), ClaimGrace: time.Duration(l.Engine.ClaimGrace), ClaimMargin: time.Duration(l.Engine.ClaimMargin),
+		CollectGrace: time.Duration(l.Engine.CollectGrace), Whole: l.Engine.Whole, Resched: l.Engine.Resched,
 	}
 	if l.Engine.Approach == engine.PWA.String() {
 		h.Engine.Approach = engine.PWA

@@ -126,7 +126,7 @@ func TestMistakesInThePlatformAreReportedWhereTheyStand(t *testing.T) {
 
 func TestAScenarioThatCannotBeReadIsNamed(t *testing.T) {
 	_, err := scenario.Load("nowhere.yaml")
-	if want := "nowhere.yaml: a scenario file that can be read (no such file or directory)"; !badinput.Is(err) || err.Error() != want {
+	if want := "cannot read nowhere.yaml: no such file or directory"; !badinput.Is(err) || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 	large := filepath.Join(t.TempDir(), "large.yaml")
@@ -134,7 +134,7 @@ func TestAScenarioThatCannotBeReadIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = scenario.Load(large)
-	if want := large + ": at most 16 MB; this file is larger"; !badinput.Is(err) || err.Error() != want {
+	if want := large + ": too large for a scenario file: more than 16 MB"; !badinput.Is(err) || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 }

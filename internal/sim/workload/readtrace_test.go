@@ -16,7 +16,7 @@ func TestAJobThatIsTooLargeIsToldWithItsLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err := ReadTrace(TraceOptions{File: path, MaxProcs: 8})
-	want := path + `:4: job 2, requested processors "9": at most 8, what the largest cluster has`
+	want := path + `:4: job 2, requested processors "9": expected at most 8, what the largest cluster has`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

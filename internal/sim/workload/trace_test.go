@@ -128,12 +128,12 @@ func TestAMalleableVersionHasSizesAroundTheRecordedOne(t *testing.T) {
 
 func TestAJobLargerThanEveryClusterIsAnErrorOrIsCounted(t *testing.T) {
 	_, _, err := workload.FromTrace(read(t, small), workload.TraceOptions{File: "small.swf", MaxProcs: 32})
-	want := `small.swf: job 21, requested processors "64": at most 32, what the largest cluster has`
+	want := `small.swf: job 21, requested processors "64": expected at most 32, what the largest cluster has`
 	if !badinput.Is(err) || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	_, _, err = workload.FromTrace(read(t, small), workload.TraceOptions{MaxProcs: 2, First: 1})
-	if want := `job 7, requested processors "8": at most 2, what the largest cluster has`; err == nil || err.Error() != want {
+	if want := `job 7, requested processors "8": expected at most 2, what the largest cluster has`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	_, stats := fromTrace(t, read(t, small), workload.TraceOptions{MaxProcs: 32, Lenient: true})
@@ -160,8 +160,8 @@ func TestWrongTraceOptionsAreExplained(t *testing.T) {
 		err  error
 		want string
 	}{
-		{second(workload.ParseEstimates("estimates", "guess")), `estimates "guess": user or exact`},
-		{second(workload.ParseOverrun("--overrun", "")), `--overrun: run or kill`},
+		{second(workload.ParseEstimates("estimates", "guess")), `estimates "guess": expected user or exact`},
+		{second(workload.ParseOverrun("--overrun", "")), `--overrun: expected run or kill`},
 		{second(workload.ParseOverrun("--overrun", "kill")), "<nil>"},
 		{second(workload.ParseEstimates("estimates", "user")), "<nil>"},
 	} {
