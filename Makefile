@@ -157,7 +157,7 @@ unit: $(BUILD)/godwit-sandbox yield capture examples ## all tests, never from th
 	  --rerun-fails-report=$(BUILD)/failed-once.txt --packages '$(PKG)' -- -count=1 -p 3 -timeout 15m
 
 soak: $(BUILD)/godwit-sandbox ## 1,000 random jobs, cancelled, interrupted and restarted: every file comes home
-	GODWIT_SOAK_JOBS=1000 $(GO) test ./internal/live/daemon -run TestEveryFileThatAProgramWroteComesHome -v -timeout 60m
+	GODWIT_SOAK_JOBS=1000 $(GO) test -tags soak ./internal/live/daemon -run TestEveryFileThatAProgramWroteComesHome -v -timeout 60m
 
 race: $(BUILD)/godwit-sandbox ## tests of the packages that start goroutines, under the race detector
 	@GO='$(GO)' sh scripts/race.sh

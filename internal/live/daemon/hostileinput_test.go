@@ -228,7 +228,10 @@ func TestWhateverAProgramDoesCancelLeavesNothing(t *testing.T) {
 			t.Run(method+"/"+o.name, func(t *testing.T) {
 				t.Parallel()
 				b := shared.on(t)
-				id := b.submit(o.prepared(t, method))
+				spec := o.prepared(t, method)
+				grace := 2 * time.Second
+				spec.Grace = &grace
+				id := b.submit(spec)
 				b.shows(id, "ready")
 				inside := b.inside(id)
 				j, err := b.client.Cancel(context.Background(), id)

@@ -142,7 +142,7 @@ func TestAResultWhoseFolderIsGoneIsKeptAndBroughtOnceItIsThere(t *testing.T) {
 	}
 	let()
 	j := b.end(id) // whoever waits for it need not any longer
-	if !isState(core.Done, 0, &j) || !strings.Contains(j.Why, "they are kept") {
+	if !isState(core.Done, 0, &j) || !strings.Contains(j.Why, "kept by Godwit") {
 		t.Errorf("it is %s: %q", j.State, j.Why)
 	}
 	b.untilExplained(id, "results not copied back", 1)

@@ -90,7 +90,7 @@ func TestInputsAtOtherSites(t *testing.T) {
 	ours := large(t, here, 2, size)
 
 	b.refuses(summing("york:/x", ""), `inputs "york:/x"`, "cluster", "near")
-	b.refuses(summing("far:data/none", ""), `inputs "far:data/none": a file that is there`, "no such file")
+	b.refuses(summing("far:data/none", ""), `inputs "far:data/none": no such file`, "no such file")
 	b.refuses(summing("depot:"+strings.Repeat("0a", 32), ""), "something that is in the depot")
 
 	// A file is used where it is, and brought elsewhere once.

@@ -174,7 +174,7 @@ func (u *ordinaryUser) doctor(t *testing.T) {
 	for _, f := range found {
 		switch f.Check {
 		case "cgroups":
-			if f.OK || !strings.Contains(f.Fix, "affinity") {
+			if f.OK || !strings.Contains(f.Detail, "affinity") {
 				t.Errorf("of cgroups it says %+v", f)
 			}
 		case "sandbox", "user namespaces", "broker":
