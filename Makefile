@@ -154,7 +154,7 @@ lint: ## golangci-lint, pinned in tools/go.mod (built on first use)
 # time is printed all the same. More than a few failures are no chance.
 unit: $(BUILD)/godwit-sandbox yield capture examples ## all tests, never from the cache
 	$(TOOL) gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test \
-	  --rerun-fails-report=$(BUILD)/failed-once.txt --packages '$(PKG)' -- -count=1 -p 3 -timeout 15m
+	  --rerun-fails-report=$(BUILD)/failed-once.txt --packages '$(PKG)' -- -count=1 -p 3 -timeout 30m
 
 soak: $(BUILD)/godwit-sandbox ## 1,000 random jobs, cancelled, interrupted and restarted: every file comes home
 	GODWIT_SOAK_JOBS=1000 $(GO) test -tags soak ./internal/live/daemon -run TestEveryFileThatAProgramWroteComesHome -v -timeout 60m

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -139,13 +140,14 @@ func mixedJobs(b *bed) {
 	b.t.Logf("%d jobs in %v", len(jobs), time.Since(begin).Round(time.Second))
 	ran, wrote := map[string]int{}, map[string]string{}
 	for _, u := range users {
-		var ids []string
+		var ids, elements []string
 		for _, j := range jobs {
 			if j.user == u {
-				ids = append(ids, j.id)
+				first, _ := strconv.Atoi(j.id)
+				ids, elements = append(ids, j.id), append(elements, fmt.Sprintf("%d_%d", first-j.i+1, j.i))
 			}
 		}
-		for i, text := range u.logs(ids) {
+		for i, text := range u.logs(elements) {
 			wrote[ids[i]] = text
 		}
 	}

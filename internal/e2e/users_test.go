@@ -84,7 +84,7 @@ func (b *bed) number() int {
 func (b *bed) closedTo(other *bed, id string) {
 	b.t.Helper()
 	for _, verb := range []string{"show", "logs", "explain", "cancel"} {
-		if out, err := other.try(verb, id); err == nil || !strings.Contains(err.Error(), "the number of a job") {
+		if out, err := other.try(verb, id); err == nil || !strings.Contains(err.Error(), "no such job") {
 			b.t.Errorf("%s may %s job %s of %s: %q, %v", other.user, verb, id, b.user, out, err)
 		}
 	}
