@@ -30,7 +30,7 @@ type Demo struct {
 	Alone  time.Duration
 }
 
-// Default is a demo of less than a minute.
+// Default is a demo of a minute or two.
 func Default() Demo { return Demo{Tries: 3, Alone: 7 * time.Second} }
 
 // Run is how one of the two runs went.
@@ -98,7 +98,7 @@ func (d *Demo) Play(ctx context.Context) (result *Result, err error) {
 		if err = result.failure(); err == nil || try >= d.Tries || !result.SameOutput {
 			break
 		}
-		d.say("\n%s. The load of this machine has changed since it was measured.\nOnce more, from the measurement on.\n\n",
+		d.say("\n%s. The load of this machine may have changed since it was measured.\nOnce more, from the measurement on.\n\n",
 			capital(strings.TrimPrefix(err.Error(), "demo failed: ")))
 	}
 	if err != nil {
