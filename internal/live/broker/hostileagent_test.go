@@ -61,6 +61,7 @@ func TestOutputThatCannotBeWrittenIsKeptByTheAgent(t *testing.T) {
 	a := g.next()
 	a.run()
 	g.until(id, core.Running)
+	a.untilAcknowledged(t) // or the acknowledgement of the start is lost with the connection
 	dir := filepath.Join(g.state, "logs", fmt.Sprint(id))
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		t.Fatal(err)
@@ -103,6 +104,16 @@ func (a *attempt) unacknowledged() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.sent)
+}
+
+// untilAcknowledged waits until the broker has acknowledged everything that was said.
+func (a *attempt) untilAcknowledged(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); a.unacknowledged() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the broker does not acknowledge what the agent said")
+		}
+	}
 }
 
 // untilCut waits until the broker has ended the connection.
