@@ -12,7 +12,7 @@ FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
 .PHONY: help build godwit sandbox examples yield capture install uninstall man test check fmt fmt-check vet lint unit race race-all \
-	fuzz-short fuzz bench demo experiments deps clean
+	fuzz-short fuzz mutants soak bench demo experiments deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -170,6 +170,10 @@ fuzz-short: ## an eighth of the fuzz targets, another one each day, for a few se
 
 fuzz: ## every fuzz target for longer (FUZZTIME=2m)
 	@GO='$(GO)' sh scripts/fuzz.sh $(FUZZTIME)
+
+# By hand, after a fence was changed: what it says stands in docs/SECURITY.md.
+mutants: ## take the fences away one by one and see that a test notices each
+	$(GO) run ./scripts/mutants
 
 # Not through a pipe: the exit code of go test must be the one that counts.
 bench: ## run the benchmarks six times and summarise them

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -366,5 +368,25 @@ func TestAnAgentThatHasOnlyToTellDoesNotKeepTheMachineFromStopping(t *testing.T)
 	h.wait()
 	if m := h.ended(); m.Code != 4 {
 		t.Errorf("told %+v", m)
+	}
+}
+
+// Whoever has the lock need not have done anything yet: it alone says that the folder
+// is taken.
+func TestAFolderWhoseLockSomebodyHasIsLeftAlone(t *testing.T) {
+	h := newHarness(t, "/bin/true")
+	taken, err := folder{h.dir}.lock()
+	if err != nil || taken == nil {
+		t.Fatal(taken, err)
+	}
+	h.run()
+	if _, err := os.Lstat(filepath.Join(h.dir, "started")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the second agent has begun: %v", err)
+	}
+	if n := len(h.all(wire.Running)) + len(h.all(wire.Ended)); n != 0 {
+		t.Errorf("the second agent told %d things", n)
+	}
+	if err := taken.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

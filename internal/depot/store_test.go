@@ -413,3 +413,22 @@ func TestADamagedBlockIsHealedThoughItsIndexIsDamagedToo(t *testing.T) {
 		}
 	}
 }
+
+// A block whose form and checksum are right may still hold something else than the
+// name says: whoever wrote it need not have been us.
+func TestContentThatIsNotWhatItsNameSaysIsNotGiven(t *testing.T) {
+	store := openStore(t, t.TempDir())
+	id := sumOf([]byte("good"))
+	raw := encodeBlock(nil, []chunk{{id, []byte("evil")}}, nil)
+	b, err := parseBlock(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.putBlocks(t.Context(), raw, []*block{b}); err != nil {
+		t.Fatal(err)
+	}
+	mustSync(t, store)
+	if got, err := store.Get(t.Context(), id.id()); !errors.Is(err, ErrDamaged) || got != nil {
+		t.Errorf("got %q, %v, want %v", got, err, ErrDamaged)
+	}
+}

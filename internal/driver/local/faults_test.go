@@ -358,3 +358,25 @@ func killAtRandom(t *testing.T, w *world) {
 		}
 	}
 }
+
+// The next driver on a folder watches the agent that the last one started, and starts
+// none beside it.
+func TestADriverTakesOverTheAgentThatLives(t *testing.T) {
+	w := newWorld(t, nil)
+	a := w.Attempt(drivertest.Stays)
+	if err := w.open().Start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the program to begin", func() bool { return w.Started(a) == 1 })
+	holder := attemptdir.Holder(w.folder(a))
+	d := w.open()
+	if err := d.Start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if p := d.attempt(idOf(a), false).running(); p == nil || p.pid != holder {
+		t.Errorf("the agent that lives is process %d, watched is %+v", holder, p)
+	}
+	if n := w.Started(a); n != 1 {
+		t.Errorf("the program began %d times", n)
+	}
+}

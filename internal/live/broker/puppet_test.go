@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,14 @@ type puppet struct {
 	load     driver.Load
 	fail     error // what Start returns
 	away     bool  // it is out of reach
+
+	spares atomic.Bool // agents live on when their attempt is released
+}
+
+func (p *puppet) startCalls() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.starts
 }
 
 func (p *puppet) setAway(away bool) {
@@ -60,6 +69,7 @@ type attempt struct {
 	final  bool // its last word has been acknowledged: it leaves
 
 	stubborn bool // its program does not end when it is told to
+	stays    bool // it does not leave after its last word
 }
 
 func (p *puppet) Start(_ context.Context, a *wire.Attempt) error {
@@ -83,7 +93,7 @@ func (p *puppet) Release(_ context.Context, id driver.ID) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.released[id] = true
-	if a := p.attempts[id]; a != nil {
+	if a := p.attempts[id]; a != nil && !p.spares.Load() {
 		a.die()
 		delete(p.attempts, id)
 	}
@@ -151,7 +161,7 @@ func (a *attempt) listen(conn net.Conn) {
 			a.final = a.final || slices.Contains([]wire.Kind{wire.Ended, wire.Left, wire.Lost}, a.sent[0].Kind)
 			a.sent = a.sent[1:]
 		}
-		leaves := a.final && len(a.sent) == 0
+		leaves := a.final && len(a.sent) == 0 && !a.stays
 		a.mu.Unlock()
 		if leaves {
 			a.cut()
@@ -240,6 +250,8 @@ type grid struct {
 	procs   int  // of a; 0: 2
 	removed bool // a is not in the settings
 
+	driverOfA driver.Driver // instead of a itself; nil: a
+
 	mu   sync.Mutex
 	br   *broker.Broker
 	stop func() error
@@ -279,6 +291,9 @@ func (g *grid) options() broker.Options {
 		Clusters: []broker.Cluster{
 			{Name: "a", Kind: g.a.kind, Managed: g.a.own, Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1, Memory: g.a.mem}}},
 			{Name: "b", Kind: g.b.kind, Driver: g.b, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}
+	if g.driverOfA != nil {
+		o.Clusters[0].Driver = g.driverOfA
+	}
 	if g.procs > 0 {
 		o.Clusters[0].Hosts[0].Procs = g.procs
 	}

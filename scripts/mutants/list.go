@@ -1,0 +1,107 @@
+package main
+
+// list has the fences: what keeps a job from being lost, run twice or shown to
+// somebody else, and data from being taken for what they are not.
+var list = []mutant{
+	{
+		name: "the end of a job is acknowledged before it is durable",
+		edits: []edit{{"internal/live/broker/agentmsg.go",
+			"	t.after(func() { l.order(wire.Order{Kind: wire.Ack, Seq: m.Seq}) })\n}",
+			"	l.order(wire.Order{Kind: wire.Ack, Seq: m.Seq})\n}"}},
+		pkg: "./internal/live/broker", tests: "TestTheEndOfAJobIsAcknowledgedOnlyWhenItIsDurable",
+	},
+	{
+		name: "an end that comes while the job is being stopped is dropped",
+		edits: []edit{{"internal/live/broker/agentmsg.go",
+			"	case wire.Ended:\n",
+			"	case wire.Ended:\n		if t.b.eng.World().Job(j.rec.ID).State() == core.Stopping {\n			return\n		}\n"}},
+		pkg: "./internal/live/broker", tests: "TestAnEndThatComesWhileTheJobIsBeingStoppedCounts",
+	},
+	{
+		name: "the next attempt starts before the last is released",
+		edits: []edit{{"internal/live/broker/dispatch.go",
+			"	j.line.add(b.beside, func() {\n		ok := false\n",
+			"	b.beside(func() {\n		ok := false\n"}},
+		pkg: "./internal/live/broker", tests: "TestTheNextAttemptIsNotStartedBeforeTheLastIsReleased",
+	},
+	{
+		name: "output that could not be written is acknowledged",
+		edits: []edit{{"internal/live/broker/agentmsg.go",
+			"\"job\", j.rec.ID, \"error\", e)\n		return false\n",
+			"\"job\", j.rec.ID, \"error\", e)\n		return true\n"}},
+		pkg: "./internal/live/broker", tests: "TestOutputThatCannotBeWrittenIsKeptByTheAgent",
+	},
+	{
+		name: "offsets of output are ignored",
+		edits: []edit{{"internal/live/broker/agentmsg.go",
+			".WriteAt(m.Data, m.Offset); e != nil {",
+			".WriteAt(m.Data, map[int]int64{1: j.rec.Out, 2: j.rec.Err}[m.Stream]); e != nil {"}},
+		pkg: "./internal/live/broker", tests: "TestOutputLiesWhereItsAgentSays",
+	},
+	{
+		name: "the broker hears messages of another attempt over an old connection",
+		edits: []edit{{"internal/live/broker/agentmsg.go",
+			"	if hello.Epoch != j.rec.Epoch || hello.Mark != j.rec.Mark {",
+			"	if false {"}},
+		pkg: "./internal/live/broker", tests: "TestWhatAnAgentOfAPastAttemptSaysIsNotHeard",
+	},
+	{
+		name: "the broker lets in agents with another mark",
+		edits: []edit{{"internal/live/broker/link.go",
+			" || j.rec.Epoch != hello.Epoch || j.rec.Mark != hello.Mark {",
+			" || j.rec.Epoch != hello.Epoch {"}},
+		pkg: "./internal/live/broker", tests: "TestAnAgentOfAnotherAttemptIsToldToLeave",
+	},
+	{
+		name: "the broker lets in agents of another epoch",
+		edits: []edit{{"internal/live/broker/link.go",
+			" || j.rec.Epoch != hello.Epoch || j.rec.Mark != hello.Mark {",
+			" || j.rec.Mark != hello.Mark {"}},
+		pkg: "./internal/live/broker", tests: "TestAnAgentOfAnotherAttemptIsToldToLeave",
+	},
+	{
+		name:  "an agent ignores the lock of its folder",
+		edits: []edit{agentIgnoresLock},
+		pkg:   "./internal/agent", tests: "TestAFolderWhoseLockSomebodyHasIsLeftAlone",
+	},
+	{
+		name:  "the driver does not look for a living agent",
+		edits: []edit{driverIsBlind},
+		pkg:   "./internal/driver/local", tests: "TestADriverTakesOverTheAgentThatLives",
+	},
+	{
+		name:  "an agent ignores the lock and the driver does not look for a living agent",
+		edits: []edit{agentIgnoresLock, driverIsBlind},
+		pkg:   "./internal/driver/local", tests: "TestADriverTakesOverTheAgentThatLives",
+	},
+	{
+		name: "the depot keeps content that is not what its name says",
+		edits: []edit{{"internal/depot/block.go",
+			"		if sumOf(plain) != id {",
+			"		if false {"}},
+		pkg: "./internal/depot", tests: "TestTheHandlerTakesNothingThatIsWrong",
+	},
+	{
+		name: "the depot gives content that is not what its name says",
+		edits: []edit{{"internal/depot/get.go",
+			"			if sumOf(plain) != id {",
+			"			if false {"}},
+		pkg: "./internal/depot", tests: "TestContentThatIsNotWhatItsNameSaysIsNotGiven",
+	},
+	{
+		name: "content that another depot sends is not compared with its name",
+		edits: []edit{{"internal/depot/client.go",
+			"			if sumOf(plain) != id {",
+			"			if false {"}},
+		pkg: "./internal/depot", tests: "TestADepotThatLiesIsFoundOut",
+	},
+}
+
+var (
+	agentIgnoresLock = edit{"internal/agent/main.go",
+		"	if lock == nil {\n		return false, nil // another agent is at it\n	}\n	defer lock.Close()",
+		"	defer lock.Close()"}
+	driverIsBlind = edit{"internal/driver/local/start.go",
+		"	const tries, between = 200, 5 * time.Millisecond\n",
+		"	const tries, between = 0, 5 * time.Millisecond\n	if tries == 0 {\n		return nil, nil\n	}\n"}
+)
