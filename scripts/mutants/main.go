@@ -20,10 +20,10 @@ import (
 
 // mutant is a change of the source that a test must notice.
 type mutant struct {
-	name     string
-	edits    []edit
-	pkg      string // whose tests are run
-	tests    string // those that must fail, as for go test -run
+	name  string
+	edits []edit
+	pkg   string // whose tests are run
+	tests string // those that must fail, as for go test -run
 }
 
 // edit replaces text that stands exactly once in a file.
