@@ -14,7 +14,9 @@ import (
 // only where pairs in question are not joined; the rest is a matching.
 //
 // The search goes on with the node that has the fewest ways to go on, where those
-// whose domain ran empty before come first. It remembers which decisions narrowed
+// whose domain ran empty before come first. Where nearly all hosts are needed, a poorly
+// connected one outside of groups has fewer ways still: a corner, say, or it stays free,
+// which leaves its neighbours with fewer hosts around them. The search remembers which decisions narrowed
 // a domain: a failure that the last decision has no part in undoes earlier ones at
 // once (conflict-directed backjumping).
 type forward struct {
@@ -23,6 +25,8 @@ type forward struct {
 	m, n     int
 	all      uint64      // nodes
 	near     [][]related // by node: its neighbours
+	nearTo   []uint64    // the same as a set
+	adj      []hostBits  // by host: those it is joined to
 	far      [][]related // by node: others that it has something to do with
 	groups   []hostBits
 	grouped  hostBits   // hosts of all groups
@@ -97,13 +101,17 @@ func (f *forward) relate() {
 			rows[r][v] = hostBitsOf(rel.rows[v])
 		}
 	}
-	f.near, f.far = make([][]related, f.m), make([][]related, f.m)
+	f.near, f.far, f.nearTo = make([][]related, f.m), make([][]related, f.m), make([]uint64, f.m)
+	for v := range f.n {
+		f.adj = append(f.adj, hostBitsOf(f.e.t.class[0].adj[v]))
+	}
 	for p := range f.m {
 		for q, r := range f.e.relOf[p] {
 			switch {
 			case r < 0:
 			case f.s.class[p][q] >= 0:
 				f.near[p] = append(f.near[p], related{q, rows[r]})
+				f.nearTo[p] |= 1 << q
 			default:
 				f.far[p] = append(f.far[p], related{q, rows[r]})
 			}
@@ -159,21 +167,20 @@ func (f *forward) spend() bool {
 	return f.limit >= 0
 }
 
-// search decides one node after the other. When it says no, conflict holds the
-// depths whose decisions rule a placement out.
+// search decides one node after the other: it gets some hosts or, once that is
+// refuted, it does not. When search says no, conflict holds the depths whose
+// decisions rule a placement out.
 func (f *forward) search(depth int) answer {
-	if !f.spend() {
-		return unknown
-	}
 	fr := f.frame(depth)
-	p, whole := f.choose(fr)
-	if p < 0 {
-		return f.finish(fr)
-	}
 	own := uint64(1) << min(depth, lastDepth)
-	why := fr.why[p]
-	for !fr.dom[p].empty() {
-		value := f.pick(fr, p, whole)
+	for {
+		if !f.spend() {
+			return unknown
+		}
+		p, value := f.choose(fr)
+		if p < 0 {
+			return f.finish(fr)
+		}
 		if f.descend(fr, depth, p, value) {
 			if a := f.search(depth + 1); a != no {
 				return a
@@ -182,16 +189,15 @@ func (f *forward) search(depth int) answer {
 		if f.conflict&own == 0 {
 			return no // whatever this node gets
 		}
-		why |= f.conflict
-		if !f.refute(fr, p, value, own-1) {
-			f.conflict = own - 1
+		why := f.conflict &^ own
+		if depth >= lastDepth {
+			why = ^uint64(0)
+		}
+		changed, ok := f.refute(fr, p, value, why)
+		if !ok || !f.settle(fr, changed) {
 			return no
 		}
 	}
-	if f.conflict = why &^ own; depth >= lastDepth {
-		f.conflict = ^uint64(0)
-	}
-	return no
 }
 
 // descend makes the state of the next depth: as this one, with part of a node's
@@ -211,27 +217,21 @@ func (f *forward) descend(fr *forwardFrame, depth, p int, value hostBits) bool {
 	return f.settle(child, 1<<p)
 }
 
-// refute takes hosts out of a node's domain for good, with all that symmetry makes
-// equal. It reports false if another node is left without a host.
-func (f *forward) refute(fr *forwardFrame, p int, value hostBits, above uint64) bool {
+// refute takes hosts out of a node's domain, with all that symmetry makes equal. It
+// reports which domains changed, and false if one is empty.
+func (f *forward) refute(fr *forwardFrame, p int, value hostBits, why uint64) (changed uint64, ok bool) {
 	if value.isOne() {
 		value = f.twins[value.first()]
 	}
-	fr.dom[p] = fr.dom[p].without(value)
 	if len(fr.syms) == 0 {
-		return true
+		return 1 << p, f.narrow(fr, p, fr.dom[p].without(value), why, &changed)
 	}
-	for _, q := range f.s.orbit(fr.syms, p)[1:] {
-		if fr.assigned>>q&1 != 0 {
-			continue
-		}
-		fr.dom[q] = fr.dom[q].without(value)
-		fr.why[q] |= above
-		if fr.dom[q].empty() {
-			return false
+	for _, q := range f.s.orbit(fr.syms, p) {
+		if fr.assigned>>q&1 == 0 && !f.narrow(fr, q, fr.dom[q].without(value), why, &changed) {
+			return changed, false
 		}
 	}
-	return true
+	return changed, true
 }
 
 // pick is what of a domain is tried next: a group where groups are tried as a
@@ -259,21 +259,27 @@ func (f *forward) pick(fr *forwardFrame, p int, whole bool) hostBits {
 	return oneHost(best)
 }
 
-// choose picks the node to go on with, and whether groups are tried as a whole. -1:
-// what is left is a matching.
-func (f *forward) choose(fr *forwardFrame) (p int, whole bool) {
+// choose picks the node to go on with and what to try for it. -1: what is left is a
+// matching.
+func (f *forward) choose(fr *forwardFrame) (p int, value hostBits) {
 	p = -1
 	best := 0.0
+	least := 1 << 30
 	for left := f.all &^ (fr.assigned | fr.inGroup); left != 0; left &= left - 1 {
 		q := bits.TrailingZeros64(left)
 		// Of equals the one with more neighbours.
-		score := float64(f.options(fr.dom[q]))/float64(f.failures[q]) - 1e-6*float64(len(f.near[q]))
+		options := f.options(fr.dom[q])
+		least = min(least, options)
+		score := float64(options)/float64(f.failures[q]) - 1e-6*float64(len(f.near[q]))
 		if p < 0 || score < best {
 			p, best = q, score
 		}
 	}
 	if p >= 0 {
-		return p, true
+		if host, q := f.neediest(fr, least); host >= 0 {
+			return q, oneHost(host)
+		}
+		return p, f.pick(fr, p, true)
 	}
 	for left := fr.inGroup &^ fr.assigned; left != 0; left &= left - 1 {
 		q := bits.TrailingZeros64(left)
@@ -281,7 +287,57 @@ func (f *forward) choose(fr *forwardFrame) (p int, whole bool) {
 			p, best = q, score
 		}
 	}
-	return p, false
+	if p < 0 {
+		return -1, value
+	}
+	return p, f.pick(fr, p, false)
+}
+
+// neediest is the host outside of groups with the fewest nodes that can go there, if
+// those are fewer than a limit, and one of them. Not to use the host counts as one more.
+func (f *forward) neediest(fr *forwardFrame, limit int) (host, node int) {
+	var count [maxForwardHosts]uint8
+	var last [maxForwardHosts]uint8
+	var usable hostBits
+	var skip uint64
+	open := 0
+	for left := f.all &^ fr.assigned; left != 0; left &= left - 1 {
+		q := bits.TrailingZeros64(left)
+		d := fr.dom[q]
+		open++
+		usable = usable.or(d)
+		if skip>>q&1 != 0 {
+			continue
+		}
+		if len(fr.syms) > 0 {
+			for _, o := range f.s.orbit(fr.syms, q) {
+				skip |= 1 << o
+			}
+		}
+		d = d.without(f.grouped)
+		for w := range d {
+			for word := d[w]; word != 0; word &= word - 1 {
+				v := w<<6 + bits.TrailingZeros64(word)
+				count[v]++
+				last[v] = uint8(q)
+			}
+		}
+	}
+	spare := usable.count() - open
+	if spare > maxSpare {
+		return -1, -1
+	}
+	host = -1
+	some := usable.without(f.grouped)
+	for w := range some {
+		for word := some[w]; word != 0; word &= word - 1 {
+			v := w<<6 + bits.TrailingZeros64(word)
+			if n := int(count[v]) + min(spare, 1); n < limit {
+				host, limit, node = v, n, int(last[v])
+			}
+		}
+	}
+	return host, node
 }
 
 // options is how many ways to go on a domain has.

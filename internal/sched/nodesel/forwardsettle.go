@@ -5,8 +5,10 @@ import "math/bits"
 // settle draws the conclusions of changed domains. It reports false, and leaves the
 // depths that have a part in it in conflict, when there is no placement.
 func (f *forward) settle(fr *forwardFrame, changed uint64) bool {
+	touched := uint64(0)
 	for {
 		for changed != 0 {
+			touched |= changed
 			p := bits.TrailingZeros64(changed)
 			changed &= changed - 1
 			if fr.assigned>>p&1 != 0 {
@@ -27,6 +29,12 @@ func (f *forward) settle(fr *forwardFrame, changed uint64) bool {
 				return false
 			}
 		}
+		if !f.roomAround(fr, touched, &changed) {
+			return false
+		}
+		if touched = 0; changed != 0 {
+			continue
+		}
 		if !f.enough(fr, &changed) {
 			return false
 		}
@@ -34,6 +42,45 @@ func (f *forward) settle(fr *forwardFrame, changed uint64) bool {
 			return true
 		}
 	}
+}
+
+// roomAround leaves to the neighbours of some nodes only hosts that are joined to
+// enough of the hosts that the nodes around can have.
+func (f *forward) roomAround(fr *forwardFrame, touched uint64, changed *uint64) bool {
+	var look uint64
+	for ; touched != 0; touched &= touched - 1 {
+		look |= f.nearTo[bits.TrailingZeros64(touched)]
+	}
+	for look &^= fr.assigned; look != 0; look &= look - 1 {
+		p := bits.TrailingZeros64(look)
+		d := fr.dom[p].without(f.grouped)
+		if d.empty() {
+			continue
+		}
+		var around, gone hostBits
+		for _, r := range f.near[p] {
+			around = around.or(fr.dom[r.node])
+		}
+		for w := range d {
+			for word := d[w]; word != 0; word &= word - 1 {
+				v := w<<6 + bits.TrailingZeros64(word)
+				if f.adj[v].and(around).count() < len(f.near[p]) {
+					gone[w] |= word & -word
+				}
+			}
+		}
+		if gone.empty() {
+			continue
+		}
+		var why uint64
+		for _, r := range f.near[p] {
+			why |= fr.why[r.node]
+		}
+		if !f.narrow(fr, p, fr.dom[p].without(gone), why, changed) {
+			return false
+		}
+	}
+	return true
 }
 
 // assign sends a node to the only host of its domain.
@@ -128,13 +175,13 @@ func (f *forward) enough(fr *forwardFrame, changed *uint64) bool {
 			}
 		}
 	}
-	return f.roomForFew(fr) && f.roomInGroups(fr)
+	return f.roomForFew(fr, changed) && f.roomInGroups(fr)
 }
 
 // roomForFew compares how many nodes have only hosts of a small domain with how many
 // hosts that has: the neighbours of a node outside of a group, say, which have few
 // hosts of the group between them.
-func (f *forward) roomForFew(fr *forwardFrame) bool {
+func (f *forward) roomForFew(fr *forwardFrame, changed *uint64) bool {
 	var few [maxForwardNodes]int
 	n := 0
 	for left := f.all &^ fr.assigned; left != 0; left &= left - 1 {
@@ -152,10 +199,18 @@ func (f *forward) roomForFew(fr *forwardFrame) bool {
 				why |= fr.why[q]
 			}
 		}
-		if inside > d.count() {
+		switch {
+		case inside > d.count():
 			f.failures[p]++
 			f.conflict = why
 			return false
+		case inside == d.count():
+			for left := f.all &^ fr.assigned; left != 0; left &= left - 1 {
+				q := bits.TrailingZeros64(left)
+				if x := fr.dom[q]; x.without(d) != x && !x.without(d).empty() && !f.narrow(fr, q, x.without(d), why, changed) {
+					return false
+				}
+			}
 		}
 	}
 	return true
