@@ -100,7 +100,7 @@ func (b *bed) build() {
 	if err != nil {
 		b.t.Fatalf("%v (make sandbox)", err)
 	}
-	if err := os.WriteFile(filepath.Join(filepath.Dir(b.bin), "godwit-sandbox"), sandbox, 0o755); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(filepath.Join(filepath.Dir(b.bin), "godwit-sandbox"), sandbox, 0o755); err != nil { // it is a program
 		b.t.Fatal(err)
 	}
 }
@@ -163,7 +163,7 @@ func (b *bed) file(name, text string) string {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // nothing secret
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { // nothing secret
 		b.t.Fatal(err)
 	}
 	if b.user != "" {

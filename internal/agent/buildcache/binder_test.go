@@ -73,7 +73,7 @@ func TestAKeyChangesWithEverythingThatGoesIntoAResultAndNothingElse(t *testing.T
 	} {
 		add(what, Key(s, "make", nil, other))
 	}
-	if err := os.Chmod(filepath.Join(dir, "a.c"), 0o700); err != nil { //nolint:gosec // to be executed
+	if err := os.Chmod(filepath.Join(dir, "a.c"), 0o700); err != nil { // to be executed
 		t.Fatal(err)
 	}
 	add("an executable", Key(sourcesOf(t, dir), "make", nil, h))

@@ -64,7 +64,7 @@ func versionFlag(tool string) string {
 
 // firstLine is what a command says first; "" if it does not exist or fails.
 func firstLine(ctx context.Context, argv ...string) string {
-	text, err := exec.CommandContext(ctx, argv[0], argv[1:]...).Output() //nolint:gosec // fixed names, and one argument that is none
+	text, err := exec.CommandContext(ctx, argv[0], argv[1:]...).Output() // fixed names, and one argument that is none
 	if err != nil {
 		return ""
 	}

@@ -59,7 +59,7 @@ func digest(path string, e fs.DirEntry) (string, error) {
 }
 
 func addFile(h hash.Hash, path string) error {
-	f, err := os.Open(path) //nolint:gosec // the user's own sources
+	f, err := os.Open(path) // the user's own sources
 	if err != nil {
 		return err
 	}

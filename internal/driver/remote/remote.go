@@ -135,7 +135,7 @@ func (d *Driver) Close() error {
 
 // now is the session, or why there is none, and what to wait for if that is not
 // good enough.
-func (d *Driver) now() (*session, error, <-chan struct{}) { //nolint:staticcheck // the error is not of this call
+func (d *Driver) now() (*session, error, <-chan struct{}) { //nolint:ST1008 // the error is not of this call
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.session, d.why, d.changed

@@ -125,7 +125,7 @@ func (p *Plan) Do(ctx context.Context, r *Results) error {
 		return err
 	}
 	defer b.close()
-	if err := os.WriteFile(filepath.Join(b.home, yieldName), yield.Library(), 0o755); err != nil { //nolint:gosec // a library for all
+	if err := os.WriteFile(filepath.Join(b.home, yieldName), yield.Library(), 0o755); err != nil { // a library for all
 		return err
 	}
 	if err := p.alone(ctx, b, r); err != nil {
@@ -372,7 +372,7 @@ func (b *bed) trial(ctx context.Context, p Program, groups [][]string, length ti
 		return nil, nil, err
 	}
 	const name = "groups.json"
-	if err := os.WriteFile(filepath.Join(b.home, name), data, 0o644); err != nil { //nolint:gosec // for the user whose home it is
+	if err := os.WriteFile(filepath.Join(b.home, name), data, 0o644); err != nil { // for the user whose home it is
 		return nil, nil, err
 	}
 	out, err := b.as(ctx, "./godwit", "skeleton", "run", "--time", length.String(), "--groups", name, "-o", "json", p.Name+".pattern")

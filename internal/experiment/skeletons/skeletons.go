@@ -147,7 +147,7 @@ func (b *bed) furnish(e Experiment) error {
 		if err != nil {
 			return fmt.Errorf("%w (make examples)", err)
 		}
-		return os.WriteFile(filepath.Join(u.Home, name), data, 0o755) //nolint:gosec // a program of that user
+		return os.WriteFile(filepath.Join(u.Home, name), data, 0o755) // a program of that user
 	}
 	err = bring(b.self, "godwit")
 	for _, p := range Programs() {

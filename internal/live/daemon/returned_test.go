@@ -221,7 +221,7 @@ func (r *returned) saysLost(n int) bool {
 // Whatever becomes of jobs and of the broker: a file that a program wrote before its
 // end is at home afterwards, or the job says that it is lost.
 func TestEveryFileThatAProgramWroteComesHome(t *testing.T) {
-	seed, jobs := setting(t, "GODWIT_SEED", uint64(time.Now().UnixNano())), int(setting(t, "GODWIT_SOAK_JOBS", 40)) //nolint:gosec // few
+	seed, jobs := setting(t, "GODWIT_SEED", uint64(time.Now().UnixNano())), int(setting(t, "GODWIT_SOAK_JOBS", 40)) // few
 	t.Logf("seed %d, %d jobs", seed, jobs)
 	r := &returned{T: t, dir: t.TempDir(), counts: map[string]int{}}
 	r.env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(r.dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(r.dir, "config"), "XDG_RUNTIME_DIR="+filepath.Join(r.dir, "run"))
@@ -246,7 +246,7 @@ func TestEveryFileThatAProgramWroteComesHome(t *testing.T) {
 	var users sync.WaitGroup
 	for u := range 4 {
 		users.Go(func() {
-			random := rand.New(rand.NewPCG(seed, uint64(u)+2)) //nolint:gosec // few
+			random := rand.New(rand.NewPCG(seed, uint64(u)+2)) // few
 			for n := range next {
 				r.one(n, random)
 			}

@@ -53,7 +53,7 @@ func newOrdinaryUser(t *testing.T) *ordinaryUser {
 	u.copy(binary, u.godwit)
 	u.copy(filepath.Join(filepath.Dir(binary), "godwit-sandbox"), filepath.Join(dir, "bin", "godwit-sandbox"))
 	settings := filepath.Join(dir, "config.yaml")
-	u.must(os.WriteFile(settings, []byte(strings.Replace(twoClusters, "cpus: [1]", "cpus: [1], quota: 0.9", 1)), 0o644)) //nolint:gosec // the user has to read it
+	u.must(os.WriteFile(settings, []byte(strings.Replace(twoClusters, "cpus: [1]", "cpus: [1], quota: 0.9", 1)), 0o644)) // the user has to read it
 	u.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "GODWIT_STATE=" + filepath.Join(dir, "state"), "LANG=C.UTF-8"}
 	u.broker = u.as(ordinary, "up", "--config", settings)
 	u.broker.Stdout, u.broker.Stderr = &u.said, &u.said
@@ -83,7 +83,7 @@ func (u *ordinaryUser) copy(from, to string) {
 	in, err := os.Open(from)
 	u.must(err)
 	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755) //nolint:gosec // a program
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755) // a program
 	u.must(err)
 	_, err = io.Copy(out, in)
 	u.must(err)
@@ -193,7 +193,7 @@ func (u *ordinaryUser) strangers(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		state := filepath.Join(u.dir, "state")
 		if open {
-			u.must(os.Chmod(state, 0o755)) //nolint:gosec // that is the point
+			u.must(os.Chmod(state, 0o755)) // that is the point
 			u.must(os.Chmod(filepath.Join(state, "broker.sock"), 0o666))
 		} else {
 			u.must(os.Chmod(state, 0o700))

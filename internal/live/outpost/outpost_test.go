@@ -297,7 +297,7 @@ func TestAFolderOfOthersIsNotUsed(t *testing.T) {
 	if err := os.MkdirAll(open, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(open, 0o777); err != nil { //nolint:gosec // that is the point
+	if err := os.Chmod(open, 0o777); err != nil { // that is the point
 		t.Fatal(err)
 	}
 	h := hello("local", "open")

@@ -130,7 +130,7 @@ func (p *place) listen(ctx context.Context) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false) //nolint:forcetypeassert // it is one
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // it is one
 	if err = os.Chmod(tmp, 0o600); err == nil {
 		err = os.Rename(tmp, p.socket)
 	}

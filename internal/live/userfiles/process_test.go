@@ -50,7 +50,7 @@ func newWorld(t *testing.T) *world {
 	}
 	program, err := os.ReadFile(os.Args[0])
 	w.must(err)
-	w.must(os.WriteFile(filepath.Join(dir, "program"), program, 0o755)) //nolint:gosec // it is a program
+	w.must(os.WriteFile(filepath.Join(dir, "program"), program, 0o755)) // it is a program
 	socket := filepath.Join(dir, "s")
 	l, err := net.Listen("unix", socket)
 	w.must(err)

@@ -76,7 +76,7 @@ func put(path string, data []byte) error {
 	}
 	removeLeft(f)
 	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o755), f.Close()) //nolint:gosec // a program, for whoever runs it
+	err = errors.Join(err, f.Chmod(0o755), f.Close()) // a program, for whoever runs it
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

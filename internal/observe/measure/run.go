@@ -80,7 +80,7 @@ type native struct {
 // run runs a command to its end. start, if given, starts it in place of Start.
 // Whoever started it is named as argv in errors.
 func run(ctx context.Context, argv, named []string, dir string, start func(*exec.Cmd) error) (native, error) {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // the user's own program
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) // the user's own program
 	out := new(tail)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
 	// Children are ended with it, and it ends with us.

@@ -112,7 +112,7 @@ func TestWhoShowsAnotherCertificateIsNotSpokenTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}}) //nolint:gosec // whatever a stranger has
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}}) // whatever a stranger has
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestPortsAreTakenFromARange(t *testing.T) {
 
 func TestWhatAKilledOneLeftBesideTheRendezvousGoes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rendezvous.json")
-	if err := os.WriteFile(file+".new", []byte(strings.Repeat("half of one", 1000)), 0o644); err != nil { //nolint:gosec // as somebody else may have made it
+	if err := os.WriteFile(file+".new", []byte(strings.Repeat("half of one", 1000)), 0o644); err != nil { // as somebody else may have made it
 		t.Fatal(err)
 	}
 	echoing(t, file, nil)

@@ -72,7 +72,7 @@ func Listen(ctx context.Context, o Options) (*Gate, error) {
 	_, _ = rand.Read(g.token) // never fails
 	g.listener = tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}})
 	r := Rendezvous{Certificate: pin, Token: hex.EncodeToString(g.token)}
-	port := l.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it is a TCP listener
+	port := l.Addr().(*net.TCPAddr).Port // it is a TCP listener
 	r.Addresses, err = addresses(o.Host, port)
 	if err == nil && o.Rendezvous != "" {
 		err = r.write(o.Rendezvous)

@@ -37,7 +37,7 @@ func Enter(t testing.TB, c Cluster, flags ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(program, data, 0o755); err != nil { //nolint:gosec // all on the hosts run it
+	if err := os.WriteFile(program, data, 0o755); err != nil { // all on the hosts run it
 		t.Fatal(err)
 	}
 	asks, toAsk, err1 := os.Pipe()

@@ -49,7 +49,7 @@ func Start(t testing.TB) *Server {
 		t.Fatalf("these tests need openssh-server: %v", err)
 	}
 	if os.Getuid() == 0 {
-		s.must(os.MkdirAll("/run/sshd", 0o755)) //nolint:gosec // sshd wants it so
+		s.must(os.MkdirAll("/run/sshd", 0o755)) // sshd wants it so
 	}
 	s.must(os.Mkdir(s.Home, 0o700))
 	for _, key := range []string{"host", "user", "other"} {
