@@ -88,16 +88,23 @@ func (a *app) readJob(cmd *cobra.Command, args []string, f *jobFlags, bare bool)
 	}
 	dashed := cmd.ArgsLenAtDash() == 0
 	if dashed || bare && !namesJobFile(args) {
-		return jobfile.FromCommand(args, o)
+		job, warnings, err := jobfile.FromCommand(args, o)
+		a.sayWarnings(warnings)
+		return job, err
 	}
 	if len(args) != 1 {
 		return nil, &badinput.Error{Field: cmd.CommandPath(), Value: strings.Join(args[min(1, len(args)):], " "), Want: "one job file, or a command after --"}
 	}
 	job, warnings, err := jobfile.Read(args[0], o)
+	a.sayWarnings(warnings)
+	return job, err
+}
+
+// sayWarnings tells what of a job is not done as its user may expect.
+func (a *app) sayWarnings(warnings []jobfile.Warning) {
 	for _, w := range warnings {
 		a.say((&badinput.Error{File: w.File, Line: w.Line, Field: w.Field, Problem: w.Text}).Error())
 	}
-	return job, err
 }
 
 // namesJobFile says whether the only argument is called like a job file.

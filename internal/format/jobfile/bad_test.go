@@ -136,12 +136,12 @@ func TestMistakesInFlagsNameTheFlag(t *testing.T) {
 		{"memory=0", `--memory "0": expected memory of each host such as 2+ or 2 (GiB), 512M or 1.5G`},
 		{"dedline=5m", "--dedline: unknown flag, did you mean deadline?"},
 	} {
-		_, err := FromCommand([]string{"true"}, options(dir, c.set))
+		_, _, err := FromCommand([]string{"true"}, options(dir, c.set))
 		if !badinput.Is(err) || err.Error() != c.want {
 			t.Errorf("%s:\ngot  %v\nwant %s", c.set, err, c.want)
 		}
 	}
-	_, err := FromCommand([]string{"true"}, options(dir, "workdir=.", "input="+filepath.Join(dir, "a/same"), "input=/etc/passwd", "input=/usr/../etc/passwd"))
+	_, _, err := FromCommand([]string{"true"}, options(dir, "workdir=.", "input="+filepath.Join(dir, "a/same"), "input=/etc/passwd", "input=/usr/../etc/passwd"))
 	if err != nil {
 		t.Error(err)
 	}

@@ -33,7 +33,12 @@ func parseExport(s string) (Export, error) {
 func (d *draft) inherit(skip func(name string) bool) {
 	for _, entry := range d.opt.Environ {
 		name, value, ok := strings.Cut(entry, "=")
-		if !ok || !travels(name) || skip != nil && skip(name) || !utf8.ValidString(value) {
+		if !ok || !travels(name) || skip != nil && skip(name) {
+			continue
+		}
+		if !utf8.ValidString(value) { // a job is stored and sent as JSON, which would change it
+			d.warnings = append(d.warnings, Warning{d.at[""].file, 0, name,
+				"not passed to the job: the variable's value is not valid UTF-8"})
 			continue
 		}
 		if d.Caller == nil {

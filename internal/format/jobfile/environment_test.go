@@ -29,7 +29,8 @@ func TestWhatOfTheEnvironmentGoesToAnotherAccount(t *testing.T) {
 	command := func(set ...Setting) func(Options) (*Job, error) {
 		return func(o Options) (*Job, error) {
 			o.Set = set
-			return FromCommand([]string{"true"}, o)
+			j, _, err := FromCommand([]string{"true"}, o)
+			return j, err
 		}
 	}
 	named, all := []string{"LANG", "SEED"}, []string{"LANG", "SEED", "TOKEN"}
@@ -57,6 +58,31 @@ func TestWhatOfTheEnvironmentGoesToAnotherAccount(t *testing.T) {
 		}
 		if got := slices.Contains(sets(j, true), "TOKEN"); got != c.home {
 			t.Errorf("%s: the caller's environment is kept at the same account: %v", name, got)
+		}
+	}
+}
+
+func TestAVariableThatCannotBePassedOnIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "job.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n#SBATCH -n 1\ntrue\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Dir: dir, Environ: []string{"SEED=7", "NAME=J\xfcrgen", "SSH_X=\xff"}}
+	for what, read := range map[string]func() (*Job, []Warning, error){
+		"a command": func() (*Job, []Warning, error) { return FromCommand([]string{"true"}, o) },
+		"a script":  func() (*Job, []Warning, error) { return Read(script, o) },
+	} {
+		j, warnings, err := read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sets(j, true); !slices.Equal(got, []string{"SEED"}) {
+			t.Errorf("%s sets %q", what, got)
+		}
+		named := slices.ContainsFunc(warnings, func(w Warning) bool { return w.Field == "NAME" })
+		if !named || slices.ContainsFunc(warnings, func(w Warning) bool { return w.Field == "SSH_X" }) {
+			t.Errorf("%s: the warnings are %v", what, warnings)
 		}
 	}
 }

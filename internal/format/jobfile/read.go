@@ -60,9 +60,9 @@ func isJobSpec(data []byte) bool {
 
 // FromCommand makes a job of a command as it would be typed: it runs in the
 // folder and with the environment of the caller.
-func FromCommand(argv []string, o Options) (*Job, error) {
+func FromCommand(argv []string, o Options) (*Job, []Warning, error) {
 	if len(argv) == 0 || argv[0] == "" {
-		return nil, &badinput.Error{Want: "a command after --, such as: godwit run -- ./program input.dat"}
+		return nil, nil, &badinput.Error{Want: "a command after --, such as: godwit run -- ./program input.dat"}
 	}
 	d := newDraft(o)
 	d.at["argv"] = place{}
@@ -71,16 +71,16 @@ func FromCommand(argv []string, o Options) (*Job, error) {
 	d.at["workdir"] = place{}
 	d.inherit(nil)
 	if err := d.override(); err != nil {
-		return nil, err
+		return nil, d.warnings, err
 	}
 	job, err := d.finish()
 	if err == nil {
 		err = d.files()
 	}
 	if err != nil {
-		return nil, err
+		return nil, d.warnings, err
 	}
-	return job, nil
+	return job, d.warnings, nil
 }
 
 // stays are variables that describe the caller's session or shell and would be

@@ -243,7 +243,7 @@ func TestTheCommandLineGoesOverTheFile(t *testing.T) {
 
 func TestACommandRunsWhereAndAsItWasTyped(t *testing.T) {
 	dir := t.TempDir()
-	job, err := FromCommand([]string{"./burn", "30", ""}, options(dir, "deadline=1m", "env=X=1", "input=/etc/passwd"))
+	job, _, err := FromCommand([]string{"./burn", "30", ""}, options(dir, "deadline=1m", "env=X=1", "input=/etc/passwd"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestACommandRunsWhereAndAsItWasTyped(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, argv := range [][]string{nil, {""}} {
-		if _, err := FromCommand(argv, options(dir)); !badinput.Is(err) {
+		if _, _, err := FromCommand(argv, options(dir)); !badinput.Is(err) {
 			t.Errorf("%q: %v", argv, err)
 		}
 	}
