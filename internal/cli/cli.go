@@ -41,6 +41,7 @@ type app struct {
 	stdout, stderr io.Writer
 	now            clock.Clock
 	toldShared     sync.Once // that the broker is that of all users
+	toldAgain      sync.Once // that a job is submitted again
 }
 
 // Main runs the command that the arguments name and returns the exit code of

@@ -25,6 +25,42 @@ const (
 	maxBrokerLog = 4 << 20
 )
 
+// silenceSetting is the variable that says for how long a command waits for a broker
+// that is there and does not answer.
+const silenceSetting = "GODWIT_BROKER_TIMEOUT"
+
+// silenceTimeout is that time where the variable says nothing.
+const silenceTimeout = time.Minute
+
+// dial makes a client that tells its user of a broker that does not answer, and gives
+// it up after a while.
+func (a *app) dial(socket string) (*api.Client, error) {
+	limit := silenceTimeout
+	if text := os.Getenv(silenceSetting); text != "" {
+		var err error
+		if limit, err = time.ParseDuration(text); err != nil || limit < 0 {
+			return nil, &badinput.Error{Field: silenceSetting, Value: text, Want: "a time such as 30s or 5m, or 0 to wait for ever"}
+		}
+	}
+	return a.dialFor(socket, limit), nil
+}
+
+// dialFor is dial with a time limit.
+func (a *app) dialFor(socket string, limit time.Duration) *api.Client {
+	c := api.Dial(socket)
+	c.OnSilence(limit, func(e *api.SilentError) {
+		switch {
+		case e == nil:
+			a.say("the broker answers again")
+		case limit > 0:
+			a.say(fmt.Sprintf("%v; giving up after %.0f s (%s)", e, limit.Seconds(), silenceSetting))
+		default:
+			a.say(e.Error())
+		}
+	})
+	return c
+}
+
 // connect finds the broker: the one that GODWIT_SOCKET names, this user's own, or
 // that of all users of the machine; where none of them runs it starts one of this
 // user's own.
@@ -33,15 +69,21 @@ func (a *app) connect(ctx context.Context) (*api.Client, error) {
 		if err := api.Trusted(socket); err != nil {
 			return nil, &badinput.Error{Field: api.SocketSetting, Value: socket, Want: "the socket of a broker", Err: err}
 		}
-		c := api.Dial(socket)
-		_, err := a.pingUntilClear(ctx, c)
+		c, err := a.dial(socket)
+		if err != nil {
+			return nil, err
+		}
+		_, err = a.pingUntilClear(ctx, c)
 		return c, err
 	}
 	state, err := api.StateDir()
 	if err != nil {
 		return nil, err
 	}
-	c := api.Dial(api.SocketPath(state))
+	c, err := a.dial(api.SocketPath(state))
+	if err != nil {
+		return nil, err
+	}
 	ping, err := a.pingUntilClear(ctx, c)
 	if err == nil && ping.Embedded && ping.Version != a.version && ping.Jobs == 0 {
 		// Left from an earlier version, and idle: ours takes its place.
@@ -51,8 +93,8 @@ func (a *app) connect(ctx context.Context) (*api.Client, error) {
 		return c, a.startBroker(ctx, c, state)
 	}
 	if nobodyThere(err) {
-		if shared := a.shared(ctx); shared != nil {
-			return shared, nil
+		if shared, err := a.shared(ctx); shared != nil || err != nil {
+			return shared, err
 		}
 		return c, a.startBroker(ctx, c, state)
 	}
@@ -61,16 +103,22 @@ func (a *app) connect(ctx context.Context) (*api.Client, error) {
 
 // shared is the broker of all users of the machine; nil if there is none, or this
 // user named a state folder, and with it a broker of their own.
-func (a *app) shared(ctx context.Context) *api.Client {
+func (a *app) shared(ctx context.Context) (*api.Client, error) {
 	if os.Getenv("GODWIT_STATE") != "" || api.Trusted(api.SharedSocket) != nil {
-		return nil
+		return nil, nil
 	}
-	c := api.Dial(api.SharedSocket)
-	if _, err := a.pingUntilClear(ctx, c); err != nil {
-		return nil
+	c, err := a.dial(api.SharedSocket)
+	if err != nil {
+		return nil, err
+	}
+	switch _, err := a.pingUntilClear(ctx, c); {
+	case isSilent(err): // it is there: no other is started beside it
+		return nil, err
+	case err != nil:
+		return nil, nil
 	}
 	a.toldShared.Do(func() { a.say("using the broker of all users on " + api.SharedSocket) })
-	return c
+	return c, nil
 }
 
 // nobodyThere tells a missing broker from one that does not work.
@@ -78,11 +126,17 @@ func nobodyThere(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
+// isSilent tells a broker that is there and does not answer.
+func isSilent(err error) bool {
+	var silent *api.SilentError
+	return errors.As(err, &silent)
+}
+
 // pingUntilClear asks a broker that is just ending, or in trouble, a few times.
 func (a *app) pingUntilClear(ctx context.Context, c *api.Client) (api.Ping, error) {
 	for try := 0; ; try++ {
 		ping, err := c.Ping(ctx)
-		if err == nil || nobodyThere(err) || try == 20 || ctx.Err() != nil {
+		if err == nil || nobodyThere(err) || isSilent(err) || try == 20 || ctx.Err() != nil {
 			return ping, err
 		}
 		pause(ctx, 100*time.Millisecond)
@@ -92,7 +146,7 @@ func (a *app) pingUntilClear(ctx context.Context, c *api.Client) (api.Ping, erro
 // shutDown ends a broker and returns when it is gone.
 func (a *app) shutDown(ctx context.Context, c *api.Client) error {
 	_, err := c.Shutdown(ctx)
-	if nobodyThere(err) || badinput.Is(err) {
+	if nobodyThere(err) || badinput.Is(err) || isSilent(err) {
 		return err
 	}
 	// Whatever else it answered, or that it ended before it had: what counts is

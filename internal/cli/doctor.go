@@ -114,7 +114,7 @@ func (a *app) brokerInUse(ctx context.Context, state string) string {
 		return socket
 	}
 	own := api.SocketPath(state)
-	c := api.Dial(own)
+	c := a.dialFor(own, lookTimeout)
 	defer c.Close()
 	switch _, err := c.Ping(ctx); {
 	case !nobodyThere(err):
@@ -130,7 +130,7 @@ func (a *app) brokerInUse(ctx context.Context, state string) string {
 func (a *app) checkSettings(ctx context.Context, state string) finding {
 	f := finding{Check: "settings", Needed: true}
 	if socket := a.brokerInUse(ctx, state); socket != "" {
-		c := api.Dial(socket)
+		c := a.dialFor(socket, lookTimeout)
 		defer c.Close()
 		if clusters, err := c.Clusters(ctx); err == nil {
 			var names []string
@@ -214,7 +214,7 @@ func checkSocket(state string) finding {
 }
 
 func (a *app) checkBroker(ctx context.Context, state string) finding {
-	c := api.Dial(api.SocketPath(state))
+	c := a.dialFor(api.SocketPath(state), lookTimeout)
 	defer c.Close()
 	ping, err := c.Ping(ctx)
 	switch {
@@ -244,7 +244,7 @@ func (a *app) checkShared(ctx context.Context) finding {
 	case err != nil:
 		return finding{"shared broker", false, false, err.Error(), "ask root: docs/guides/shared.md"}
 	}
-	c := api.Dial(socket)
+	c := a.dialFor(socket, lookTimeout)
 	defer c.Close()
 	ping, err := c.Ping(ctx)
 	if err != nil {

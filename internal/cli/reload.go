@@ -89,12 +89,15 @@ func (a *app) running(ctx context.Context) (*api.Client, error) {
 		}
 		socket = api.SocketPath(state)
 	}
-	c := api.Dial(socket)
-	_, err := a.pingUntilClear(ctx, c)
+	c, err := a.dial(socket)
+	if err != nil {
+		return nil, err
+	}
+	_, err = a.pingUntilClear(ctx, c)
 	if nobodyThere(err) {
 		c.Close()
-		if shared := a.shared(ctx); shared != nil {
-			return shared, nil
+		if shared, err := a.shared(ctx); shared != nil || err != nil {
+			return shared, err
 		}
 		return nil, errNoBroker
 	}

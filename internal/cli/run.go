@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -112,11 +114,37 @@ func (a *app) submitJob(ctx context.Context, c *api.Client, job *jobfile.Job, st
 		return nil, err
 	}
 	job.Due(a.now())
-	done, err := c.Submit(ctx, &api.Submit{Job: *job, Work: work, Stdin: stdin})
+	if job.Key == "" {
+		job.Key = newKey()
+	}
+	done, err := a.submitOnce(ctx, c, &api.Submit{Job: *job, Work: work, Stdin: stdin})
 	if err == nil && len(done.IDs) == 0 {
 		err = errors.New("the broker took the job and gave it no number")
 	}
 	return done.IDs, err
+}
+
+// newKey makes up the key of a submission.
+func newKey() string { return "cli-" + rand.Text() }
+
+// submitOnce hands a job in. If the broker goes away before it has answered nobody
+// knows whether it took the job: it is submitted again with the same key, of which
+// there is one job at most.
+func (a *app) submitOnce(ctx context.Context, c *api.Client, s *api.Submit) (api.Submitted, error) {
+	begin := a.now()
+	for {
+		done, err := c.Submit(ctx, s)
+		var refused *api.Refusal
+		final := err == nil || badinput.Is(err) || isSilent(err) || errors.As(err, &refused) && !refused.Ending
+		if final || ctx.Err() != nil || a.now.Since(begin) > startTimeout {
+			return done, err
+		}
+		a.toldAgain.Do(func() { a.say("the broker went away before it answered: submitting the job again, under the same key") })
+		pause(ctx, 100*time.Millisecond)
+		if again, err := a.connect(ctx); err == nil { // it starts a broker where there is none
+			again.Close()
+		}
+	}
 }
 
 func (a *app) run(ctx context.Context, f *runFlags, job *jobfile.Job) error {

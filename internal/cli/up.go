@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -135,7 +136,10 @@ func (a *app) takeOver(ctx context.Context, state, settings string) error {
 	if _, err := config.Load(settings, os.Getenv, cpus); err != nil {
 		return err
 	}
-	c := api.Dial(api.SocketPath(state))
+	c, err := a.dial(api.SocketPath(state))
+	if err != nil {
+		return err
+	}
 	defer c.Close()
 	ping, err := c.Ping(ctx)
 	switch {
@@ -183,9 +187,12 @@ func (a *app) stopBroker(ctx context.Context, f *upFlags) error {
 		}
 		socket = api.SocketPath(state)
 	}
-	c := api.Dial(socket)
+	c, err := a.dial(socket)
+	if err != nil {
+		return err
+	}
 	defer c.Close()
-	err := a.shutDown(ctx, c)
+	err = a.shutDown(ctx, c)
 	if !nobodyThere(err) {
 		return err
 	}
@@ -196,12 +203,15 @@ func (a *app) stopBroker(ctx context.Context, f *upFlags) error {
 	return nil
 }
 
+// lookTimeout is how long a broker is waited for that is only looked for.
+const lookTimeout = 10 * time.Second
+
 // pings reports whether a broker that can be trusted answers at a socket.
 func (a *app) pings(ctx context.Context, socket string) bool {
 	if api.Trusted(socket) != nil {
 		return false
 	}
-	c := api.Dial(socket)
+	c := a.dialFor(socket, lookTimeout)
 	defer c.Close()
 	_, err := c.Ping(ctx)
 	return err == nil

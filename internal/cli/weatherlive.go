@@ -31,10 +31,16 @@ func (a *app) askRunning(ctx context.Context, do func(*api.Client) error) error 
 	if err != nil {
 		return err
 	}
-	c := api.Dial(api.SocketPath(state))
+	c, err := a.dial(api.SocketPath(state))
+	if err != nil {
+		return err
+	}
 	defer c.Close()
 	if _, err := a.pingUntilClear(ctx, c); nobodyThere(err) {
-		shared := a.shared(ctx)
+		shared, err := a.shared(ctx)
+		if err != nil {
+			return err
+		}
 		if shared == nil {
 			return errNobodyMeasures
 		}

@@ -218,8 +218,8 @@ func (j *Job) Check() error {
 		return bad("trials", len(j.Trials), "hosts for all nodes of a pattern, and seconds above 0")
 	case j.Stdout+j.Stderr != "" && !filepath.IsAbs(j.Workdir):
 		return bad("workdir", j.Workdir, "the folder to which output files are relative")
-	case len(j.Key) > 200 || j.Key != "" && j.Array.Len() > 0:
-		return bad("key", j.Key, "at most 200 bytes, and no array")
+	case len(j.Key) > 200:
+		return bad("key", j.Key, "at most 200 bytes")
 	case farErr != nil:
 		return bad("inputs", far.From, farErr.Error())
 	case leaveErr != nil:

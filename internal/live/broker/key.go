@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -38,23 +39,36 @@ func (b *Broker) byKey(ctx context.Context, ref string) (string, error) {
 	return uniqueOf(owner, key), err
 }
 
-// taken finds the job that was submitted with a key before.
-func (t *turn) taken(owner User, key string) (core.JobID, bool, error) {
+// taken lists what was submitted with a key before: a job, or those of an array, whose
+// first job has the key and which have successive numbers.
+func (t *turn) taken(owner User, key string) ([]core.JobID, error) {
 	if key == "" {
-		return 0, false, nil
+		return nil, nil
 	}
 	unique := uniqueOf(owner, key)
 	for id, j := range t.b.jobs { // at most one has it
 		if j.rec.Unique == unique {
-			return id, true, nil
+			return submittedWith(id, j.spec), nil
 		}
 	}
 	rec, err := t.b.opt.Store.Job(t.b.ctx, unique)
 	switch {
 	case err == nil:
-		return rec.ID, true, nil
+		return submittedWith(rec.ID, rec.Spec), nil
 	case errors.Is(err, store.ErrNoJob):
-		return 0, false, nil
+		return nil, nil
 	}
-	return 0, false, err
+	return nil, err
+}
+
+func submittedWith(first core.JobID, spec *jobfile.Job) []core.JobID {
+	n := 1
+	if spec != nil {
+		n = max(1, spec.Array.Len())
+	}
+	ids := make([]core.JobID, n)
+	for i := range ids {
+		ids[i] = first + core.JobID(i)
+	}
+	return ids
 }

@@ -60,8 +60,8 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 			if again = t.countOver(wants) != over; again {
 				return // another of those it waits for came home just now
 			}
-			if id, known, e := t.taken(owner, spec.Key); known || e != nil {
-				ids, refused = []core.JobID{id}, e
+			if known, e := t.taken(owner, spec.Key); known != nil || e != nil {
+				ids, refused = known, e
 				return
 			}
 			proto := t.coreJob(owner, spec, allowed, need, bring)
@@ -122,7 +122,11 @@ func (t *turn) submitAll(owner User, spec *jobfile.Job, work string, inputs []st
 	for n, index := range indices {
 		id := t.b.nextJob
 		t.b.nextJob++
-		j := newJob(store.Job{ID: id, Unique: uniqueOf(owner, spec.Key), User: owner.Name, Owner: owner.ID, Submitted: t.now, Parent: parent, Spec: spec,
+		unique := newUnique()
+		if n == 0 { // the first of an array stands for all of them
+			unique = uniqueOf(owner, spec.Key)
+		}
+		j := newJob(store.Job{ID: id, Unique: unique, User: owner.Name, Owner: owner.ID, Submitted: t.now, Parent: parent, Spec: spec,
 			Index: index, State: core.Submitted, Deadline: proto.Deadline, Work: work, Named: spec.Stdout+spec.Stderr != "", NamesOutputs: len(spec.Outputs) > 0,
 			Inputs: slices.Clone(inputs), After: waits[n]})
 		if spec.Begin > 0 {

@@ -37,7 +37,8 @@ func (r *runner) insist(ctx context.Context, ask func(c *api.Client) error) erro
 	begin := r.Clock()
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := ask(r.client)
-		if err == nil || badinput.Is(err) || ctx.Err() != nil || r.Clock.Since(begin) > r.Patience {
+		var silent *api.SilentError // it was waited for already
+		if err == nil || badinput.Is(err) || errors.As(err, &silent) || ctx.Err() != nil || r.Clock.Since(begin) > r.Patience {
 			return err
 		}
 		select {

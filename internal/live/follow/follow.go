@@ -231,6 +231,7 @@ func (c *counter) Write(p []byte) (int, error) {
 // long. do says whether it got anything.
 func (f *follower) insist(ctx context.Context, what string, do func(*api.Client) (bool, error)) error {
 	wait, waited := firstRetry, time.Duration(0)
+	var silent *api.SilentError // it was waited for already
 	for {
 		some := false
 		err := f.with(ctx, func(c *api.Client) (err error) {
@@ -242,7 +243,7 @@ func (f *follower) insist(ctx context.Context, what string, do func(*api.Client)
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case badinput.Is(err), errors.Is(err, ErrOutput):
+		case badinput.Is(err), errors.Is(err, ErrOutput), errors.As(err, &silent):
 			return err
 		case some:
 			wait, waited = firstRetry, 0

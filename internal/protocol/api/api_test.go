@@ -172,7 +172,7 @@ func FuzzWatch(f *testing.F) {
 	f.Add([]byte(`{"job": {"state": "NOWHERE"}}`))
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		c := &Client{&http.Client{Transport: fixed(body)}}
+		c := &Client{HTTP: &http.Client{Transport: fixed(body)}}
 		final := false
 		err := c.Watch(context.Background(), "1", func(l *Live) error {
 			final = l.Final

@@ -22,19 +22,19 @@ const Base = "http://broker"
 
 // Client asks the broker that listens on a socket.
 type Client struct {
-	HTTP *http.Client // for others that speak to the same broker, such as the depot's client
+	HTTP   *http.Client // for others that speak to the same broker, such as the depot's client
+	socket string
 }
 
 // Dial makes a client; it connects when first asked.
 func Dial(socket string) *Client {
-	var d net.Dialer
 	return &Client{&http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return d.DialContext(ctx, "unix", socket)
+			return dialSocket(ctx, socket)
 		},
 		MaxIdleConnsPerHost: 8,
 		DisableCompression:  true,
-	}}}
+	}}, socket}
 }
 
 // Close gives back the connections.
@@ -245,6 +245,10 @@ func (c *Client) do(ctx context.Context, method, path string, body any) (*http.R
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
+		var silent *SilentError
+		if errors.As(err, &silent) {
+			return nil, silent
+		}
 		return nil, fmt.Errorf("asking the broker: %w", err)
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
@@ -263,16 +267,20 @@ func refusal(resp *http.Response) error {
 	var e Error
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	if err != nil || json.Unmarshal(data, &e) != nil || e.Text == "" {
-		return &Refusal{"the broker answered " + resp.Status}
+		return &Refusal{text: "the broker answered " + resp.Status}
 	}
 	if e.Code == 2 {
 		return &badinput.Error{Field: e.Field, Problem: e.Text}
 	}
-	return &Refusal{e.Text}
+	return &Refusal{text: e.Text, Ending: resp.StatusCode == http.StatusServiceUnavailable}
 }
 
 // Refusal is what a broker answered that did not do what it was asked.
-type Refusal struct{ text string }
+type Refusal struct {
+	text string
+	// Ending says that it ends: nobody knows how far it got.
+	Ending bool
+}
 
 func (r *Refusal) Error() string { return r.text }
 

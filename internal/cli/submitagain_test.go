@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/protocol/api"
+)
+
+// listenAsBroker makes a handler the broker that commands use.
+func listenAsBroker(t *testing.T, h http.Handler) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "godwit-test-") // the paths of sockets must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: h}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	t.Setenv("GODWIT_SOCKET", filepath.Join(dir, "s"))
+	t.Setenv("GODWIT_STATE", filepath.Join(dir, "state"))
+}
+
+// A broker that dies after it has taken a job and before it has answered: nobody
+// knows whether it did.
+func TestASubmissionWithoutAnAnswerIsMadeAgainWithTheSameKey(t *testing.T) {
+	var mu sync.Mutex
+	var keys []string
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v1/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"version": "v0"}`)) })
+	mux.HandleFunc("/v1/jobs", func(w http.ResponseWriter, r *http.Request) {
+		var s api.Submit
+		if err := json.NewDecoder(r.Body).Decode(&s); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if keys = append(keys, s.Job.Key); len(keys) == 1 {
+			panic(http.ErrAbortHandler) // cuts the connection
+		}
+		_, _ = w.Write([]byte(`{"ids": [7]}`))
+	})
+	listenAsBroker(t, mux)
+	var out, errs bytes.Buffer
+	args := []string{"run", "--detach", "--workdir", "none", "-n", "--", "true"}
+	if code := Main("v0", args, strings.NewReader(""), &out, &errs); code != exitDone || out.String() != "7\n" {
+		t.Errorf("exit code %d, printed %q: %s", code, out.String(), errs.String())
+	}
+	if len(keys) != 2 || keys[0] == "" || keys[0] != keys[1] {
+		t.Errorf("submitted with the keys %q", keys)
+	}
+	if code := Main("v0", args, strings.NewReader(""), &out, &errs); code != exitDone {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+	if len(keys) != 3 || keys[2] == keys[0] {
+		t.Errorf("another job has the key of the first: %q", keys)
+	}
+}
+
+func TestEveryVerbGivesUpABrokerThatDoesNotAnswer(t *testing.T) {
+	silent := make(chan struct{})
+	t.Cleanup(func() { close(silent) }) // before the server is closed
+	listenAsBroker(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-silent:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Setenv(silenceSetting, "600ms")
+	for _, verb := range []string{"ps", "show 1", "cancel 1", "wait 1", "logs 1", "explain 1", "clusters", "hosts", "history",
+		"migrate 1", "checkpoint 1", "depot usage", "reload", "run -n --workdir none -- true"} {
+		var out, errs bytes.Buffer
+		code := Main("v0", strings.Fields(verb), strings.NewReader(""), &out, &errs)
+		if code != exitFailed || !strings.Contains(errs.String(), "has not answered for") || !strings.Contains(errs.String(), "(pid ") {
+			t.Errorf("godwit %s: exit code %d: %s", verb, code, errs.String())
+		}
+	}
+	t.Setenv(silenceSetting, "soon")
+	var out, errs bytes.Buffer
+	if code := Main("v0", []string{"ps"}, strings.NewReader(""), &out, &errs); code != exitBadInput || !strings.Contains(errs.String(), silenceSetting) {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+}
