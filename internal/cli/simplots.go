@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"path/filepath"
-	"strings"
 
-	"github.com/godwit-hpc/godwit/internal/report/outfile"
 	"github.com/godwit-hpc/godwit/internal/report/plot"
 	"github.com/godwit-hpc/godwit/internal/sim/chart"
 )
@@ -33,7 +30,9 @@ func writePlots(dir string, reports []*simReport) (charts int, err error) {
 	about := reports[0].About
 	var runs []chart.Run
 	for _, r := range reports {
-		runs = append(runs, chart.Run{Name: r.policy(), Records: r.result.Outcome.Records(), Series: r.result.Outcome.Series(), Procs: r.Procs})
+		runs = append(runs, chart.Run{
+			Name: r.policy(), Records: r.result.Outcome.Records(), Series: r.result.Outcome.Series(), Procs: r.Procs,
+		})
 	}
 	for _, c := range simCharts {
 		if c.file == operations && !anyResized(reports) {
@@ -41,27 +40,12 @@ func writePlots(dir string, reports []*simReport) (charts int, err error) {
 		}
 		drawn := c.draw(runs)
 		drawn.Title += ", " + about.Title + " on " + about.Platform
-		if err := writeChart(filepath.Join(dir, c.file), drawn); err != nil {
+		if err := drawn.Save(filepath.Join(dir, c.file)); err != nil {
 			return charts, err
 		}
 		charts++
 	}
 	return charts, nil
-}
-
-// writeChart writes a chart, and its values to the file of the same name that ends in .csv.
-func writeChart(path string, c plot.Chart) error {
-	var svg, values bytes.Buffer
-	if err := c.WriteSVG(&svg); err != nil {
-		return err
-	}
-	if err := c.WriteCSV(&values); err != nil {
-		return err
-	}
-	if err := outfile.WriteAll(path, svg.Bytes()); err != nil {
-		return err
-	}
-	return outfile.WriteAll(strings.TrimSuffix(path, ".svg")+".csv", values.Bytes())
 }
 
 func anyResized(reports []*simReport) bool {

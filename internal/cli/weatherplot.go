@@ -31,6 +31,13 @@ func weatherPlot(list []*measured.Series) ([]byte, error) {
 	return svg.Bytes(), err
 }
 
+// forecastBand is the interval of the forecasts, in the colour of the forecasts.
+func forecastBand(at, low, high []float64) plot.Series {
+	band := plot.NewArea("5th to 95th percentile", at, low, high)
+	band.Style = 2
+	return band
+}
+
 func seriesChart(s *measured.Series) (plot.Chart, error) {
 	f := forecast.New(s.What.Config())
 	var x, y, at, said, low, high []float64
@@ -59,7 +66,7 @@ func seriesChart(s *measured.Series) (plot.Chart, error) {
 		Title: title, XLabel: "time", YLabel: s.What.Title(), XUnit: plot.Seconds,
 		Series: []plot.Series{
 			plot.NewStep("measured", x, y), plot.NewLine("forecast", at, said),
-			plot.NewLine("95th percentile", at, high), plot.NewLine("5th percentile", at, low),
+			forecastBand(at, low, high),
 		},
 	}, nil
 }

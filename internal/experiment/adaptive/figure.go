@@ -1,11 +1,6 @@
 package adaptive
 
-import (
-	"bytes"
-
-	"github.com/godwit-hpc/godwit/internal/report/outfile"
-	"github.com/godwit-hpc/godwit/internal/report/plot"
-)
+import "github.com/godwit-hpc/godwit/internal/report/plot"
 
 // The looks of what the figures show, the same in all of them.
 const (
@@ -35,8 +30,7 @@ func (c *Course) leftChart() plot.Chart {
 		XRange: plot.Range{Max: took}, YRange: plot.Range{Max: top}}
 	ch.Series = append(ch.Series,
 		styled(plot.NewLine("predicted", at, left(mid)), stylePredicted),
-		styled(plot.NewLine("90 % band", at, left(early)), styleBand),
-		styled(plot.NewLine("", at, left(late)), styleBand),
+		styled(plot.NewArea("90 % interval", at, left(early), left(late)), styleBand),
 		straight("actual", 0, took, took, 0, styleActual))
 	if c.Deadline > 0 {
 		end := min(took, c.Deadline)
@@ -89,11 +83,3 @@ func styled(s plot.Series, style int) plot.Series {
 	return s
 }
 
-// save draws a figure into a file.
-func save(path string, f plot.Figure) error {
-	var svg bytes.Buffer
-	if err := f.WriteSVG(&svg); err != nil {
-		return err
-	}
-	return outfile.WriteAll(path, svg.Bytes())
-}

@@ -22,7 +22,7 @@ func (r *Results) Write(dir string) (string, error) {
 		return "", fmt.Errorf("writing the report: %w", err)
 	}
 	for _, f := range r.figures() {
-		if err := save(filepath.Join(dir, folder, f.name), f.figure); err != nil {
+		if err := f.figure.Save(filepath.Join(dir, folder, f.name)); err != nil {
 			return "", err
 		}
 	}
@@ -66,10 +66,13 @@ func (r *Results) figures() []namedFigure {
 // overheadFigure is figure 5.20 of the paper: normalised completion times by
 // interval, and the share of a processor that watching takes.
 func (r *Results) overheadFigure() plot.Figure {
-	times := plot.Chart{Title: "Completion time against plain exec", XLabel: "time between two looks", YLabel: "relative to plain exec", XUnit: plot.Seconds, LogX: true,
-		Lines: []plot.RefLine{{Name: "plain exec", Y: 1}}, Bands: []plot.Band{{Name: "the paper's 95 % interval", Min: 1 - paperNoise, Max: 1 + paperNoise}},
+	times := plot.Chart{Title: "Completion time against plain exec", XLabel: "sampling interval",
+		YLabel: "completion time / plain exec", XUnit: plot.Seconds, LogX: true,
+		Lines: []plot.RefLine{{Name: "plain exec", Y: 1}},
+		Bands: []plot.Band{{Name: "the paper's 95 % interval", Min: 1 - paperNoise, Max: 1 + paperNoise}},
 		YRange: plot.Range{Min: 0.94, Max: 1.06}}
-	shares := plot.Chart{Title: "CPU time of the agent", XLabel: "time between two looks", YLabel: "part of one processor", XUnit: plot.Seconds, LogX: true, LogY: true, YUnit: plot.Percent,
+	shares := plot.Chart{Title: "CPU time of the agent", XLabel: "sampling interval", YLabel: "share of one core",
+		XUnit: plot.Seconds, LogX: true, LogY: true, YUnit: plot.Percent,
 		Lines: []plot.RefLine{{Name: "limit at 2 s", Y: mostWatching}}}
 	plain := map[int]float64{}
 	var x, y, sx, sy []float64

@@ -192,7 +192,8 @@ func (r *Results) writeTrialBands(b *strings.Builder) {
 // liveFigure shows predicted against actual remaining time of all live runs, and one
 // run of each kind of load.
 func (l *LiveResults) liveFigure() plot.Figure {
-	all := plot.Chart{Title: "All runs", XLabel: "actual remaining time", YLabel: "predicted", XUnit: plot.Seconds, YUnit: plot.Seconds}
+	all := plot.Chart{Title: "All runs", XLabel: "actual remaining time", YLabel: "predicted remaining time",
+		XUnit: plot.Seconds, YUnit: plot.Seconds}
 	top := 0.0
 	judged := l.judged((*LiveRun).Judged)
 	for _, j := range judged {
@@ -219,8 +220,9 @@ func (l *LiveResults) liveFigure() plot.Figure {
 			}
 		}
 	}
-	all.Series = append(all.Series, straight("as it came", 0, 0, top, top, styleDeadline))
-	f := plot.Grid(1, 1+len(charts), append([]plot.Chart{all}, charts...)...)
+	all.Series = append(all.Series, straight("predicted = actual", 0, 0, top, top, styleDeadline))
+	charts = append([]plot.Chart{all}, charts...)
+	f := plot.Grid((len(charts)+1)/2, 2, charts...)
 	f.CellWidth, f.CellHeight = 320, 230
 	return f
 }

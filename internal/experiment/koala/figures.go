@@ -43,7 +43,7 @@ func (r *Results) pooled(w Workload, policy string) chart.Run {
 }
 
 // policyFigure is all policies on all workloads: response times and
-// utilization.
+// utilization, with the standard deviation over the seeds.
 func (r *Results) policyFigure() plot.Figure {
 	bars := func(name, label string, unit plot.Unit, of func(*outcome.Summary) float64) plot.Chart {
 		c := plot.Chart{Title: name, YLabel: label, YUnit: unit}
@@ -51,17 +51,19 @@ func (r *Results) policyFigure() plot.Figure {
 			c.Categories = append(c.Categories, w.Name)
 		}
 		for _, policy := range Policies() {
-			var heights []float64
+			s := plot.NewBars(policy, nil)
 			for _, w := range Workloads() {
-				heights = append(heights, r.mean(w, policy, of))
+				mean, spread := r.meanAndSpread(w, policy, of)
+				s.Y = append(s.Y, mean)
+				s.Low, s.High = append(s.Low, mean-spread), append(s.High, mean+spread)
 			}
-			c.Series = append(c.Series, plot.NewBars(policy, heights))
+			c.Series = append(c.Series, s)
 		}
 		return c
 	}
 	f := plot.Grid(1, 2,
-		bars("Mean response time", "time from submission to end", plot.Seconds, response),
-		bars("Utilization", "processors in use", plot.Percent, utilization))
+		bars("Mean response time on the DAS-3", "mean ± standard deviation of seeds", plot.Seconds, response),
+		bars("Utilization of the DAS-3", "cores in use, mean ± standard deviation", plot.Percent, utilization))
 	f.CellWidth, f.CellHeight = 380, 230
 	return f
 }

@@ -1,7 +1,6 @@
 package koala
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,11 +26,7 @@ func (r *Results) Write(dir string) (string, error) {
 		{"figure-8.svg", r.figure([]Workload{fastM, fastMR})},
 		{"policies.svg", r.policyFigure()},
 	} {
-		var svg bytes.Buffer
-		if err := f.figure.WriteSVG(&svg); err != nil {
-			return "", err
-		}
-		if err := outfile.WriteAll(filepath.Join(figures, f.name), svg.Bytes()); err != nil {
+		if err := f.figure.Save(filepath.Join(figures, f.name)); err != nil {
 			return "", err
 		}
 	}

@@ -16,7 +16,7 @@ func (r *Results) Write(dir string) (string, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "models"), 0o755); err != nil {
 		return "", err
 	}
-	if err := r.figure().SaveSVG(filepath.Join(dir, "models", "predicted.svg")); err != nil {
+	if err := r.figure().Save(filepath.Join(dir, "models", "predicted.svg")); err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "models.md")

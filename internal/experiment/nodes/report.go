@@ -112,7 +112,7 @@ func (r *Results) Write(dir string) (string, error) {
 		figures["cost.svg"] = r.costChart()
 	}
 	for name, c := range figures { // order-free: each is a file of its own
-		if err := c.SaveSVG(filepath.Join(dir, folder, name)); err != nil {
+		if err := c.Save(filepath.Join(dir, folder, name)); err != nil {
 			return "", err
 		}
 	}
@@ -122,29 +122,38 @@ func (r *Results) Write(dir string) (string, error) {
 
 // slowdownChart is the paper's Figure 3 with ours.
 func (r *Results) slowdownChart() plot.Chart {
-	c := plot.Chart{Title: "Slowdown by programs of others on the network", YLabel: "longer than alone", YUnit: plot.Percent, Width: 560}
+	c := plot.Chart{Title: "Slowdown of the programs by traffic of others, 95 % intervals",
+		YLabel: "slowdown over an unloaded run", YUnit: plot.Percent, Width: 560}
 	for _, p := range r.Plan.Programs {
 		c.Categories = append(c.Categories, strings.ToUpper(p.Name))
 	}
 	c.Categories = append(c.Categories, "mean", "paper's mean")
 	for _, m := range methods {
-		var y []float64
-		for _, p := range r.Plan.Programs {
-			y = append(y, measured.Of(r.byRound(p.Name, m)).Mean)
+		s := plot.NewBars(m, nil)
+		add := func(mean, half float64) {
+			s.Y, s.Low, s.High = append(s.Y, mean), append(s.Low, mean-half), append(s.High, mean+half)
 		}
+		for _, p := range r.Plan.Programs {
+			spread := measured.Of(r.byRound(p.Name, m))
+			add(spread.Mean, spread.Half())
+		}
+		spread := measured.Of(r.byRound("", m))
+		add(spread.Mean, spread.Half())
 		mean, ok := paper[m]
 		if !ok {
 			mean = math.NaN()
 		}
-		c.Series = append(c.Series, plot.NewBars(m, append(y, measured.Of(r.byRound("", m)).Mean, mean)))
+		add(mean, math.NaN()) // the paper gives no interval
+		c.Series = append(c.Series, s)
 	}
 	return c
 }
 
 // costChart is how long choosing takes as networks grow.
 func (r *Results) costChart() plot.Chart {
-	c := plot.Chart{Title: "Time until the best choice is proven", XLabel: "hosts, all connected", YLabel: "seconds", LogX: true, LogY: true,
-		Lines: []plot.RefLine{{Name: "2 s", Y: 2}}}
+	c := plot.Chart{Title: "Time until the best choice is proven", XLabel: "hosts of a complete graph",
+		YLabel: "time to proof, slowest graph (s)", LogX: true, LogY: true,
+		Lines: []plot.RefLine{{Name: "goal: 2 s", Y: 2}}}
 	for _, p := range sized {
 		var x, y []float64
 		for _, n := range r.sizes() {

@@ -84,7 +84,7 @@ func (r *Result) Write(dir string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "skeletons.md")
-	return path, errors.Join(all.figure().SaveSVG(filepath.Join(dir, "skeletons", "skeletons.svg")),
+	return path, errors.Join(all.figure().Save(filepath.Join(dir, "skeletons", "skeletons.svg")),
 		outfile.WriteAll(kept, append(data, '\n')), outfile.WriteAll(path, []byte(all.markdown())))
 }
 
@@ -109,9 +109,10 @@ func (r *Result) figure() plot.Figure {
 		m := &r.Programs[i]
 		skeleton := shortest(m.Skeleton)
 		most := slices.Max(skeleton)
-		charts = append(charts, plot.Chart{Title: fmt.Sprintf("%s, r = %.3f", m.Name, m.R()), XLabel: "skeleton, s", YLabel: "program, s",
-			Series: []plot.Series{plot.NewScatter("a state of the network", skeleton, shortest(m.Program)),
-				plot.NewLine("prediction", []float64{0, most}, []float64{0, most / m.Scale})}})
+		predicted := plot.NewLine("prediction", []float64{0, most}, []float64{0, most / m.Scale})
+		predicted.NoMarkers = true
+		charts = append(charts, plot.Chart{Title: fmt.Sprintf("%s, r = %.3f", strings.ToUpper(m.Name), m.R()), XLabel: "skeleton (s)", YLabel: "program (s)",
+			Series: []plot.Series{plot.NewScatter("a state of the network", skeleton, shortest(m.Program)), predicted}})
 	}
 	cols := min(len(charts), 3)
 	return plot.Grid((len(charts)+cols-1)/cols, cols, charts...)

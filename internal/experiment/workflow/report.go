@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,11 +17,7 @@ func (r *Results) Write(dir string) (string, error) {
 	if err := os.MkdirAll(figures, 0o777); err != nil {
 		return "", fmt.Errorf("writing the report: %w", err)
 	}
-	var svg bytes.Buffer
-	if err := r.figure().WriteSVG(&svg); err != nil {
-		return "", err
-	}
-	if err := outfile.WriteAll(filepath.Join(figures, "sweep.svg"), svg.Bytes()); err != nil {
+	if err := r.figure().Save(filepath.Join(figures, "sweep.svg")); err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "workflow.md")
@@ -31,9 +26,18 @@ func (r *Results) Write(dir string) (string, error) {
 
 // figure is the makespan of the sweep in all cases and ways, over the time of one
 // instance on an unloaded node of UH, since the data sets take hours and minutes. Error
-// bars reach from the shortest seed to the longest.
+// bars reach from the shortest seed to the longest. Each data set has a chart of its own.
 func (r *Results) figure() plot.Figure {
-	c := plot.Chart{Title: "Makespan of the sweep, mean and range of the seeds", YLabel: "makespan / time of one instance"}
+	var charts []plot.Chart
+	for _, set := range []string{"rdv", "GrOEL"} {
+		charts = append(charts, r.sweepChart(set))
+	}
+	return plot.Figure{Rows: len(charts), Cols: 1, Charts: charts, CellWidth: 640, CellHeight: 220}
+}
+
+// sweepChart is the cases of one data set.
+func (r *Results) sweepChart(set string) plot.Chart {
+	c := plot.Chart{Title: "Makespan of the sweep of " + set + ", mean and range of the seeds", YLabel: "makespan / time of one instance"}
 	bars := map[string]*plot.Series{}
 	for _, way := range Ways() {
 		s := plot.NewBars(way, nil)
@@ -41,7 +45,11 @@ func (r *Results) figure() plot.Figure {
 	}
 	for i := range r.Cases {
 		k := &r.Cases[i]
-		c.Categories = append(c.Categories, k.Name)
+		name, ok := strings.CutPrefix(k.Name, set+", ")
+		if !ok {
+			continue
+		}
+		c.Categories = append(c.Categories, name)
 		for _, way := range Ways() {
 			runs, s := r.of(k, way), bars[way]
 			low, high := extremes(runs)
@@ -52,7 +60,7 @@ func (r *Results) figure() plot.Figure {
 	for _, way := range Ways() {
 		c.Series = append(c.Series, *bars[way])
 	}
-	return plot.Figure{Rows: 1, Cols: 1, Charts: []plot.Chart{c}, CellWidth: 1250, CellHeight: 320}
+	return c
 }
 
 const head = `# The workflow experiment

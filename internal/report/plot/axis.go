@@ -43,6 +43,15 @@ func (c Chart) extents() (x, y extent) {
 				y.add(high)
 			}
 		}
+		if s.Kind == Area {
+			lower, upper := c.edges(s)
+			for i := range lower {
+				x.add(lower[i].x)
+				y.add(lower[i].y)
+				y.add(upper[i].y)
+			}
+			continue
+		}
 		if s.Kind == Bar {
 			for i, h := range c.bars(s) {
 				if !math.IsNaN(h) {
@@ -117,6 +126,10 @@ func (c Chart) xAxis(e extent, want int) axis {
 	return a
 }
 
+// headroom is the share of the height that is left above a curve that would lie on the
+// upper edge, as distributions do at 100 %.
+const headroom = 0.03
+
 func (c Chart) yAxis(e extent, want int) axis {
 	a := axis{log: c.LogY}
 	a.min, a.max = widen(e, c.LogY)
@@ -130,6 +143,9 @@ func (c Chart) yAxis(e extent, want int) axis {
 		a.round(c.YUnit.step(a.max-a.min, want))
 	}
 	a.ticks = c.YUnit.ticks(a.min, a.max, c.LogY, want)
+	if !c.LogY && !c.hasBars() && math.Abs(e.max-a.max) <= slack*math.Abs(a.max) {
+		a.max += headroom * (a.max - a.min)
+	}
 	return a
 }
 

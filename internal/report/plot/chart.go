@@ -66,6 +66,7 @@ const (
 	Scatter             // points
 	Bar                 // one bar in each category; X is not used
 	CDF                 // a distribution, as NewCDF makes it
+	Area                // the values between Low and High, shaded; Y is not used
 )
 
 // Series is one named set of values. X and Y belong together by index.
@@ -73,7 +74,8 @@ type Series struct {
 	Name string
 	Kind Kind
 	X, Y []float64
-	// Low and High are the intervals of the values, drawn as error bars; nil: none.
+	// Low and High are the intervals of the values, drawn as error bars (of an Area: its
+	// edges); nil: none.
 	Low, High []float64
 	// NoMarkers leaves out the points of a line that has few: it is no data.
 	NoMarkers bool
@@ -98,14 +100,19 @@ func NewScatter(name string, x, y []float64) Series {
 	return Series{Name: name, Kind: Scatter, X: x, Y: y}
 }
 
+// NewArea is the shaded area between two curves: an interval that changes along x.
+func NewArea(name string, x, low, high []float64) Series {
+	return Series{Name: name, Kind: Area, X: x, Low: low, High: high}
+}
+
 // NewBars is a series with one bar in each category of the chart.
 func NewBars(name string, y []float64) Series { return Series{Name: name, Kind: Bar, Y: y} }
 
 // WriteSVG draws the chart to w.
 func (c Chart) WriteSVG(w io.Writer) error { return c.alone().WriteSVG(w) }
 
-// SaveSVG draws the chart into the file at path, replacing it.
-func (c Chart) SaveSVG(path string) error { return c.alone().SaveSVG(path) }
+// Save draws the chart into the file at path and writes its values beside it.
+func (c Chart) Save(path string) error { return c.alone().Save(path) }
 
 // alone is the figure that consists of this chart.
 func (c Chart) alone() Figure {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
 )
 
 // Figure is several charts in rows and columns, as the parts (a) to (f) of a
@@ -34,17 +36,24 @@ func Grid(rows, cols int, charts ...Chart) Figure {
 	return Figure{Rows: rows, Cols: cols, Charts: charts}
 }
 
-// SaveSVG draws the figure into the file at path, replacing it.
-func (f Figure) SaveSVG(path string) error {
-	var buf bytes.Buffer
-	if err := f.WriteSVG(&buf); err != nil {
+// Save draws the figure into the file at path and writes the values that it shows to
+// ValuesPath(path), replacing both.
+func (f Figure) Save(path string) error {
+	var svg, values bytes.Buffer
+	if err := f.WriteSVG(&svg); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, buf.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("saving a chart: %w", err)
+	if err := f.WriteCSV(&values); err != nil {
+		return err
 	}
-	return nil
+	if err := outfile.WriteAll(path, svg.Bytes()); err != nil {
+		return err
+	}
+	return outfile.WriteAll(ValuesPath(path), values.Bytes())
 }
+
+// ValuesPath is the file of the values of a figure: its name, ending in .csv.
+func ValuesPath(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".csv" }
 
 // WriteSVG draws the figure to w.
 func (f Figure) WriteSVG(w io.Writer) error {

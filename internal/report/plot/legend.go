@@ -25,6 +25,7 @@ const (
 	lineAndPointShape
 	pointShape
 	barShape
+	areaShape
 	bandShape
 	referenceShape
 )
@@ -62,6 +63,8 @@ func (c Chart) shape(s Series) shape {
 		return barShape
 	case Scatter:
 		return pointShape
+	case Area:
+		return areaShape
 	case Line:
 		if len(c.points(s)) <= fewPoints && !s.NoMarkers {
 			return lineAndPointShape
@@ -71,6 +74,10 @@ func (c Chart) shape(s Series) shape {
 }
 
 func (c Chart) hasData(s Series) bool {
+	if s.Kind == Area {
+		lower, _ := c.edges(s)
+		return len(lower) > 0
+	}
 	if s.Kind == Bar {
 		return slices.ContainsFunc(c.bars(s), func(h float64) bool { return !math.IsNaN(h) })
 	}
@@ -140,6 +147,8 @@ func (p picture) draw(s *sheet, r rect) {
 		s.markers(l, []xy{{r.x1 - 6, y}})
 	case barShape:
 		l.bar(s, block)
+	case areaShape:
+		s.fillOutline(l.color, areaOpacity, []xy{{block.x0, block.y0}, {block.x1, block.y0}, {block.x1, block.y1}, {block.x0, block.y1}})
 	case bandShape:
 		s.fill(shade, block)
 	case referenceShape:

@@ -60,8 +60,14 @@ func (p plane) references(list []RefLine) {
 	}
 }
 
-// series draws all series, the first one last: on top of the others.
+// series draws all series, the first one last: on top of the others. Shaded areas lie
+// below everything.
 func (p plane) series(chart Chart) {
+	for i, s := range chart.Series {
+		if s.Kind == Area {
+			p.shadeArea(chart, s, lookOf(chart.style(i)))
+		}
+	}
 	if chart.hasBars() {
 		p.bars(chart)
 	}

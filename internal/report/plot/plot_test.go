@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func samples() map[string]Figure {
 	x := []float64{0, 1800, 3600, 5400, 7200}
 	steps := Chart{
-		Title: "Utilisation", XLabel: "time", YLabel: "processors in use",
+		Title: "Utilization", XLabel: "time", YLabel: "cores in use",
 		XUnit: Seconds, YUnit: Percent,
 		Series: []Series{
 			NewStep("EGS", x, []float64{0, 0.8, 1, 0.6, 0.6}),
@@ -81,7 +81,7 @@ func TestChartsLookAsTheyDidWhenWeLookedAtThem(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got != string(want) {
-				t.Errorf("the chart differs from %s; look at both, and if the new one is right run: go test ./internal/plot -update", golden)
+				t.Errorf("the chart differs from %s; look at both, and if the new one is right run: go test ./internal/report/plot -update", golden)
 			}
 		})
 	}
@@ -213,12 +213,15 @@ func TestAFigureThatDoesNotFitIsAnError(t *testing.T) {
 
 func TestSavingSaysWhichFileFailed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "missing", "chart.svg")
-	if err := (Chart{}).SaveSVG(path); err == nil || !strings.Contains(err.Error(), path) {
+	if err := (Chart{}).Save(path); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v, want one that names %s", err, path)
 	}
 	path = filepath.Join(t.TempDir(), "chart.svg")
-	if err := (Chart{}).SaveSVG(path); err != nil {
+	if err := (Chart{}).Save(path); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(path), "chart.csv")); err != nil {
+		t.Errorf("no values beside the chart: %v", err)
 	}
 }
 

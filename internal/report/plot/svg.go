@@ -71,6 +71,14 @@ func (s *sheet) fill(color string, r rect) {
 		num(r.x0), num(s.height-r.y1), num(r.width()), num(r.height()), color)
 }
 
+// fillOutline fills a closed outline, so that what lies below can be seen.
+func (s *sheet) fillOutline(color string, opacity float64, outline []xy) {
+	if len(outline) < 3 {
+		return
+	}
+	fmt.Fprintf(&s.buf, `<path d="%sz" fill="%s" fill-opacity="%s"/>`+"\n", s.path(outline), color, num(opacity))
+}
+
 // shapes draws one path made of many marks.
 func (s *sheet) shapes(d, fill string, p pen) {
 	if d == "" {

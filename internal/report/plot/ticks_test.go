@@ -94,9 +94,9 @@ func TestLabelsDoNotRunIntoEachOther(t *testing.T) {
 func TestAnAxisOfHeightsBeginsAtZeroUnlessTheDataLieFarAway(t *testing.T) {
 	for _, c := range []struct{ lo, hi, min, max float64 }{
 		{2, 9, 0, 10},
-		{95, 98, 95, 98},
+		{95, 98, 95, 98 + 3*headroom},
 		{-3, 7, -4, 8},
-		{0, 1, 0, 1},
+		{0, 1, 0, 1 + headroom},
 		{5, 5, 0, 8},
 		{0, 0, 0, 1},
 	} {

@@ -23,14 +23,14 @@ type Run struct {
 // measure is a number of a job.
 type measure func(r *outcome.Record) float64
 
-// MeanSizes is the distribution of the sizes that jobs had in the mean.
+// MeanSizes is the distribution of the mean sizes of jobs.
 func MeanSizes(runs []Run) plot.Chart {
-	return distribution(runs, "Mean size of jobs", "processors, mean over the execution", plot.Plain, (*outcome.Record).MeanSize)
+	return distribution(runs, "Mean size of jobs", "cores, mean over the execution", plot.Plain, (*outcome.Record).MeanSize)
 }
 
 // MaxSizes is the distribution of the largest sizes that jobs had.
 func MaxSizes(runs []Run) plot.Chart {
-	return distribution(runs, "Largest size of jobs", "processors, largest during the execution", plot.Plain,
+	return distribution(runs, "Largest size of jobs", "cores, largest during the execution", plot.Plain,
 		func(r *outcome.Record) float64 { return float64(r.MaxSize) })
 }
 
@@ -47,7 +47,8 @@ func ResponseTimes(runs []Run) plot.Chart {
 // distribution is over completed jobs. Where the times of traces reach from
 // seconds to days a logarithmic axis shows them all.
 func distribution(runs []Run, title, label string, unit plot.Unit, of measure) plot.Chart {
-	c := plot.Chart{Title: title, XLabel: label, YLabel: "cumulative share of jobs", XUnit: unit, YUnit: plot.Percent, YRange: plot.Range{Max: 1}}
+	c := plot.Chart{Title: title, XLabel: label, YLabel: "cumulative share of jobs",
+		XUnit: unit, YUnit: plot.Percent, YRange: plot.Range{Max: 1}}
 	least, most := 0.0, 0.0
 	for _, run := range runs {
 		var samples []float64

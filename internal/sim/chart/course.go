@@ -8,7 +8,7 @@ import (
 
 // Utilization is the share of all processors in use over time.
 func Utilization(runs []Run) plot.Chart {
-	c := course(runs, "Utilization", "processors in use", func(r Run, i int) float64 {
+	c := course(runs, "Utilization", "cores in use", func(r Run, i int) float64 {
 		return float64(r.Series.Used[i]) / float64(r.Procs)
 	})
 	c.YUnit = plot.Percent
@@ -17,7 +17,7 @@ func Utilization(runs []Run) plot.Chart {
 
 // Used is the number of processors in use over time.
 func Used(runs []Run) plot.Chart {
-	return course(runs, "Processors in use", "processors", func(r Run, i int) float64 { return float64(r.Series.Used[i]) })
+	return course(runs, "Cores in use", "cores", func(r Run, i int) float64 { return float64(r.Series.Used[i]) })
 }
 
 // Queue is the number of waiting jobs over time.
