@@ -82,4 +82,3 @@ func styled(s plot.Series, style int) plot.Series {
 	s.Style = style
 	return s
 }
-

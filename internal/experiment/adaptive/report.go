@@ -68,8 +68,8 @@ func (r *Results) figures() []namedFigure {
 func (r *Results) overheadFigure() plot.Figure {
 	times := plot.Chart{Title: "Completion time against plain exec", XLabel: "sampling interval",
 		YLabel: "completion time / plain exec", XUnit: plot.Seconds, LogX: true,
-		Lines: []plot.RefLine{{Name: "plain exec", Y: 1}},
-		Bands: []plot.Band{{Name: "the paper's 95 % interval", Min: 1 - paperNoise, Max: 1 + paperNoise}},
+		Lines:  []plot.RefLine{{Name: "plain exec", Y: 1}},
+		Bands:  []plot.Band{{Name: "the paper's 95 % interval", Min: 1 - paperNoise, Max: 1 + paperNoise}},
 		YRange: plot.Range{Min: 0.94, Max: 1.06}}
 	shares := plot.Chart{Title: "CPU time of the agent", XLabel: "sampling interval", YLabel: "share of one core",
 		XUnit: plot.Seconds, LogX: true, LogY: true, YUnit: plot.Percent,
