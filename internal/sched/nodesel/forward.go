@@ -28,6 +28,7 @@ type forward struct {
 	nearTo   []uint64    // the same as a set
 	adj      []hostBits  // by host: those it is joined to
 	far      [][]related // by node: others that it has something to do with
+	sides    []hostBits  // parts of the hosts that few pairs lead out of
 	groups   []hostBits
 	grouped  hostBits   // hosts of all groups
 	twins    []hostBits // by host: those that it can be exchanged with, itself too
@@ -50,10 +51,11 @@ type related struct {
 // forwardFrame is the state at one depth of the search.
 type forwardFrame struct {
 	dom      []hostBits
-	why      []uint64 // by node: the depths whose decisions narrowed its domain
-	assigned uint64   // nodes with a host
-	inGroup  uint64   // nodes whose hosts are all in one group
-	syms     []int    // symmetries that leave the decided nodes alone
+	why      []uint64         // by node: the depths whose decisions narrowed its domain
+	assigned uint64           // nodes with a host
+	inGroup  uint64           // nodes whose hosts are all in one group
+	onSide   [maxSides]uint64 // nodes whose hosts are all on one side
+	syms     []int            // symmetries that leave the decided nodes alone
 }
 
 // Limits of the forward search.
@@ -65,6 +67,7 @@ const (
 	nearlyAll       = 80 // % of a group that each member is joined to
 	fewHosts        = 8  // domains up to this size narrow those of the neighbours
 	nodesPerStep    = 4  // nodes of the search tree that cost about as much as a step of the embedder
+	fewAcross       = 2  // times as many pairs between two sides as the pattern needs there
 	lastDepth       = 63 // conflicts of deeper decisions are not told apart
 )
 
@@ -76,6 +79,11 @@ func newForward(e *embedder) *forward {
 	f := &forward{e: e, s: e.s, m: e.s.m, n: e.t.n(), mt: e.mt, all: 1<<e.s.m - 1}
 	if f.findGroups(); len(f.groups) == 0 {
 		return nil
+	}
+	for _, x := range e.t.sides(e.s) {
+		if x.have <= fewAcross*x.need && len(f.sides) < maxSides {
+			f.sides = append(f.sides, hostBitsOf(x.hosts))
+		}
 	}
 	f.relate()
 	f.twins = make([]hostBits, f.n)
@@ -136,7 +144,7 @@ func (f *forward) decide(dom []set) (answer, []int) {
 func (f *forward) run(domains []set, limit int, rnd *rand.Rand) (answer, []int) {
 	f.limit, f.rnd, f.found = limit, rnd, nil
 	root := f.frame(0)
-	root.assigned, root.inGroup = 0, 0
+	root.assigned, root.inGroup, root.onSide = 0, 0, [maxSides]uint64{}
 	for p := range root.dom {
 		root.dom[p], root.why[p] = hostBitsOf(domains[p]), 0
 	}
@@ -206,7 +214,7 @@ func (f *forward) descend(fr *forwardFrame, depth, p int, value hostBits) bool {
 	child := f.frame(depth + 1)
 	copy(child.dom, fr.dom)
 	copy(child.why, fr.why)
-	child.assigned, child.inGroup, child.syms = fr.assigned, fr.inGroup, child.syms[:0]
+	child.assigned, child.inGroup, child.onSide, child.syms = fr.assigned, fr.inGroup, fr.onSide, child.syms[:0]
 	for _, i := range fr.syms {
 		if f.s.syms[i][p] == p {
 			child.syms = append(child.syms, i)
@@ -262,6 +270,11 @@ func (f *forward) pick(fr *forwardFrame, p int, whole bool) hostBits {
 // choose picks the node to go on with and what to try for it. -1: what is left is a
 // matching.
 func (f *forward) choose(fr *forwardFrame) (p int, value hostBits) {
+	for i, side := range f.sides {
+		if p, value = f.chooseSide(fr, side, f.all&^(fr.assigned|fr.onSide[i])); p >= 0 {
+			return p, value
+		}
+	}
 	p = -1
 	best := 0.0
 	least := 1 << 30
@@ -291,6 +304,23 @@ func (f *forward) choose(fr *forwardFrame) (p int, value hostBits) {
 		return -1, value
 	}
 	return p, f.pick(fr, p, false)
+}
+
+// chooseSide picks one of some nodes that can be on both sides, and the side to try.
+func (f *forward) chooseSide(fr *forwardFrame, side hostBits, nodes uint64) (p int, value hostBits) {
+	p = -1
+	best := 0.0
+	for ; nodes != 0; nodes &= nodes - 1 {
+		q := bits.TrailingZeros64(nodes)
+		here := fr.dom[q].and(side)
+		there := fr.dom[q].without(side)
+		if score := float64(min(here.count(), there.count())) / float64(f.failures[q]); p < 0 || score < best {
+			if p, best, value = q, score, here; there.count() > here.count() {
+				value = there
+			}
+		}
+	}
+	return p, value
 }
 
 // neediest is the host outside of groups with the fewest nodes that can go there, if

@@ -25,6 +25,12 @@ func (f *forward) settle(fr *forwardFrame, changed uint64) bool {
 			if isNew {
 				fr.inGroup |= 1 << p
 			}
+			for i, side := range f.sides {
+				if x := d.without(side); fr.onSide[i]>>p&1 == 0 && (x.empty() || x == d) {
+					fr.onSide[i] |= 1 << p
+					isNew = true
+				}
+			}
 			if (isNew || d.count() <= fewHosts) && !f.support(fr, p, &changed) {
 				return false
 			}

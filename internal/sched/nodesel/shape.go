@@ -21,6 +21,7 @@ type shape struct {
 	circle      [][]int    // by node: its neighbours, those that have to do with each other together
 	route       *route     // of walks; nil: they do not pay
 	shy         int        // how many walks more decided nothing than something
+	cuts        []int      // by number of nodes: the fewest edges between so many and the others
 	failures    []int      // by node: how often its domain ran empty in forward searches
 }
 
@@ -70,6 +71,7 @@ func newShape(p *Pattern) *shape {
 		s.balls = s.g.reaches(s.m, s.m*s.m)
 		s.squares = s.surrounds()
 		if s.squares != nil {
+			s.cuts = s.leastCuts()
 			s.route = s.planRoute()
 		}
 	}

@@ -136,5 +136,8 @@ func (t *target) rich(s *shape) bool {
 	if s.kind == line && slices.Max(g.chains(fullSet(g.n))) < s.m {
 		return false
 	}
-	return g.spread(s.most, 2*len(s.edges))
+	if !g.spread(s.most, 2*len(s.edges)) {
+		return false
+	}
+	return !slices.ContainsFunc(t.sides(s), func(x side) bool { return x.have < x.need })
 }
