@@ -185,7 +185,7 @@ func (w *silenceWatch) probe(ctx context.Context, silent time.Duration) bool {
 	go p.await(ctx)
 	tick := time.NewTicker(probeTick)
 	defer tick.Stop()
-	begun, told := time.Now().Add(-silent), false
+	told := false
 	for {
 		select {
 		case <-p.answered:
@@ -195,10 +195,11 @@ func (w *silenceWatch) probe(ctx context.Context, silent time.Duration) bool {
 			return true
 		case <-ctx.Done():
 			return true
-		case <-tick.C:
+		case <-tick.C: // one that is missed makes us wait longer
+			silent += probeTick
 		}
 		pid := int(p.pid())
-		e := &SilentError{PID: pid, Stopped: isStopped(pid), For: time.Since(begun)}
+		e := &SilentError{PID: pid, Stopped: isStopped(pid), For: silent}
 		if w.limit > 0 && e.For >= w.limit {
 			w.fail(e)
 			return false
