@@ -89,7 +89,8 @@ type files struct {
 type supervisor struct {
 	conf   *config.Config
 	c      *container.Container
-	sentry int // the process that holds the program
+	box    *rsandbox.Sandbox // also when the container has forgotten it, after the program's end
+	sentry int               // the process that holds the program
 
 	orders *json.Decoder
 	mu     sync.Mutex
@@ -178,7 +179,8 @@ func (s *supervisor) start(bundle, image string) error {
 	}
 	// Only the sandbox holds the program's output from now on.
 	_, _ = os.Stdout.Close(), os.Stderr.Close()
-	s.sentry = s.c.Sandbox.Getpid()
+	s.box = s.c.Sandbox
+	s.sentry = s.box.Getpid()
 	s.send(message{Running: &running{Sentry: s.sentry, Gofer: s.c.GoferPid.Load()}})
 	go s.obey()
 	s.send(message{Ended: s.wait(line)})
@@ -316,9 +318,9 @@ func (s *supervisor) obey() {
 func (s *supervisor) do(o order, answer *message) error {
 	switch o.Do {
 	case "pause":
-		return s.c.Sandbox.Pause(s.c.ID)
+		return s.box.Pause(s.c.ID)
 	case "resume":
-		return s.c.Sandbox.Resume(s.c.ID)
+		return s.box.Resume(s.c.ID)
 	case "save":
 		return s.save(o.Dir)
 	case "files":
@@ -326,7 +328,7 @@ func (s *supervisor) do(o order, answer *message) error {
 		answer.Files, err = s.files()
 		return err
 	case "denied":
-		line, err := client.ConnectTo(s.c.Sandbox.ControlSocketPath)
+		line, err := client.ConnectTo(s.box.ControlSocketPath)
 		if err != nil {
 			return fmt.Errorf("reaching the sandbox: %w", err)
 		}
@@ -334,7 +336,7 @@ func (s *supervisor) do(o order, answer *message) error {
 		answer.Denied, err = askDenied(line)
 		return err
 	case "terminate": // the program may still write what it wants to keep
-		return s.c.Sandbox.SignalContainer(s.c.ID, unix.SIGTERM, true)
+		return s.box.SignalContainer(s.c.ID, unix.SIGTERM, true)
 	case "stop":
 		return s.kill()
 	default:
@@ -355,7 +357,7 @@ func askDenied(line *urpc.Client) (*denied, error) {
 // sends the program SIGKILL, also while it stands still; an image made after that
 // would hold a program that dies whenever it is continued.
 func (s *supervisor) save(dir string) error {
-	err := s.c.Sandbox.Checkpoint(s.conf, s.c.ID, dir, rsandbox.CheckpointOpts{
+	err := s.box.Checkpoint(s.conf, s.c.ID, dir, rsandbox.CheckpointOpts{
 		Compression: statefile.CompressionLevelNone,
 		Resume:      true,
 	})
@@ -373,7 +375,7 @@ func (s *supervisor) kill() error {
 
 // files asks the sandbox which files are in use.
 func (s *supervisor) files() (*files, error) {
-	dump, err := s.c.Sandbox.ProcfsDump()
+	dump, err := s.box.ProcfsDump()
 	if err != nil {
 		return nil, err
 	}

@@ -112,3 +112,21 @@ open("/etc/passwd").read()
 		t.Errorf("denied %v", got)
 	}
 }
+
+// The sandbox is taken down while it is still being asked.
+func TestASandboxMayBeAskedWhileItsProgramEnds(t *testing.T) {
+	for range 5 {
+		a := begin(t, t.TempDir(), "", "sh", "-c", "exit 7")
+		for asking := true; asking; {
+			select {
+			case <-a.run.Done():
+				asking = false
+			default:
+				confined(t, a)
+			}
+		}
+		if _, res := a.end(); res.Lost || res.Code != 7 {
+			t.Fatalf("%+v", res)
+		}
+	}
+}

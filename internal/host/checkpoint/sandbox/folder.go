@@ -41,12 +41,18 @@ func (c cell) remove() {
 	_ = os.RemoveAll(c.dir) // what is left goes with the attempt's folder
 }
 
-// lastWords is what the supervisor last complained about.
+// lastWords is what the supervisor last complained about: of a panic its first line,
+// not the end of its stack.
 func (r *run) lastWords() string {
 	text, err := os.ReadFile(r.cell.log())
 	if err != nil {
 		return ""
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	for _, line := range lines {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
+	}
 	return lines[len(lines)-1]
 }
