@@ -27,7 +27,7 @@ func captureText(b *strings.Builder, p *capture.Pattern) {
 	}
 	t.add("messages", "%d, %s", messages, capture.BytesText(bytes))
 	t.add("communicating pairs", "%d of %d", len(p.Edges), p.Nodes*(p.Nodes-1)/2)
-	t.add("computing", "%s of processor's time a rank", duration(meanCompute(p)))
+	t.add("computing", "%s CPU time per rank", duration(meanCompute(p)))
 	for i, ph := range p.Phases {
 		if ph.Seconds >= 0.05*p.Seconds {
 			t.add(fmt.Sprintf("loop %d", i+1), "%d rounds, %s", ph.Rounds, duration(ph.Seconds))

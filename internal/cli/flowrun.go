@@ -73,7 +73,7 @@ func (a *app) flowRunCommand() *cobra.Command {
 	how.flags.StringVar(&f.platform, "platform", "", "plan transfers between clusters by the links of the platform in `FILE`, which names them as the broker does")
 	how.flags.BoolVar(&f.fresh, "fresh", false, "begin anew, although an earlier run of the file is not done")
 	how.flags.BoolVar(&f.stop, "stop", false, "start nothing more once a task has failed")
-	how.flags.Var(number(&f.burn, 0, 1000), "burn", "of WfFormat: run no programs, but burn this part of the recorded time of each task on a processor")
+	how.flags.Var(number(&f.burn, 0, 1000), "burn", "of WfFormat: run no programs, but burn this part of the recorded time of each task on a core")
 	outputFlag(out.flags, &f.output)
 	out.flags.StringVar(&f.gantt, "gantt", "", "draw what ran where to `FILE` as SVG")
 	groupFlags(cmd, how, out)

@@ -83,9 +83,9 @@ func (f *selectFlags) input() group {
 	g.flags.StringVar(&f.pattern, "pattern", "", "who talks to whom: "+strings.Join(nodesel.PatternNames(), ", ")+",\nor a `FILE`")
 	g.flags.VarP(whole(&f.nodes, 2, nodesel.MaxNodes), "nodes", "m", "nodes of the pattern; not needed where the pattern says it")
 	g.flags.BoolVar(&f.shared, "shared-links", false, "pairs that pass the same link share it")
-	g.flags.Var(number(&f.perCPU, 0, 1e9), "per-cpu", "the program, with a whole processor, keeps pace with so many Mbit/s:\na host with half of it free counts for half of that")
+	g.flags.Var(number(&f.perCPU, 0, 1e9), "per-cpu", "the program, with a whole core, keeps pace with so many Mbit/s:\na host with half of it free counts for half of that")
 	g.flags.Var(number(&f.alike, 0, 1), "alike", "bandwidths are known to this part only, such as 0.05: the choice is by what is rounded down\nto steps of it; what is printed is not rounded")
-	g.flags.Var(number(&f.minCPU, 0, 1), "min-cpu", "leave out hosts with less of a processor free, such as 0.5")
+	g.flags.Var(number(&f.minCPU, 0, 1), "min-cpu", "leave out hosts with a smaller share of a core free, such as 0.5")
 	return g
 }
 
@@ -204,7 +204,7 @@ func (f *selectFlags) explain(err error, pairs *nodesel.Bandwidths, p *nodesel.P
 		return &badinput.Error{File: f.graph, Field: "links", Want: "a network whose hosts are connected; " +
 			intText(need) + " hosts are needed and the largest connected part has " + intText(largest)}
 	case left < p.Nodes:
-		return &nodesel.InfeasibleError{Why: fmt.Sprintf("it needs %d hosts, and %d of %d have as much of a processor free as --min-cpu %v asks for", p.Nodes, left, all, f.minCPU)}
+		return &nodesel.InfeasibleError{Why: fmt.Sprintf("it needs %d hosts, and %d of %d have as much of a core free as --min-cpu %v asks for", p.Nodes, left, all, f.minCPU)}
 	case left < all:
 		return &nodesel.InfeasibleError{Why: fmt.Sprintf("%s; --min-cpu %v leaves %d of %d hosts", unfit.Why, f.minCPU, left, all)}
 	}

@@ -83,7 +83,7 @@ func policyNames() []string { return append([]string{runlog.None}, malleable.Nam
 func (f *simFlags) input() group {
 	g := newGroup("What to run")
 	g.flags.StringVar(&f.platform, "platform", "", "the grid as `FILE`: YAML, or SimGrid XML; with --scenario instead of the scenario's own")
-	g.flags.Var(whole(&f.processors, 1, 10_000_000), "processors", "with --trace: one cluster of so many processors instead of --platform;\ndefault: MaxProcs, or else MaxNodes, of the trace's header")
+	g.flags.Var(whole(&f.processors, 1, 10_000_000), "processors", "with --trace: one cluster of so many cores instead of --platform;\ndefault: MaxProcs, or else MaxNodes, of the trace's header")
 	g.flags.StringVar(&f.trace, "trace", "", "the jobs of `FILE`, SWF, plain or gzip")
 	g.flags.StringVar(&f.scenario, "scenario", "", "the experiment that `FILE` describes")
 	g.flags.StringVar(&f.replay, "replay", "", "the run whose log is `FILE`, plain or gzip")
@@ -100,8 +100,8 @@ func (f *simFlags) policies() group {
 	g.flags.Var(choice(&f.approach, approaches...), "approach", "who comes first, running (pra) or waiting (pwa) applications;\ndefault: the scenario's, or pwa")
 	g.flags.Var(choice(&f.malleable, policyNames()...).called("POLICY"), "malleable", "who grows and shrinks: "+strings.Join(policyNames(), ", ")+";\ndefault: the scenario's, or marginal; for traces none")
 	g.flags.Var(checked[[]pair]{&f.compare, "LIST", nil, parsePairs}, "compare", "policies to run side by side: egs,marginal or pra/egs,pwa/egs")
-	g.flags.Var(checked[reserve]{&f.keepFree, "N|CLUSTER=N,..", nil, parseReserve}, "keep-free", "processors of each cluster that are left to its own users")
-	g.flags.Var(checked[reserve]{&f.growFree, "N|CLUSTER=N,..", nil, parseReserve}, "grow-free", "processors of each cluster that growing leaves free besides")
+	g.flags.Var(checked[reserve]{&f.keepFree, "N|CLUSTER=N,..", nil, parseReserve}, "keep-free", "cores of each cluster that are left to its own users")
+	g.flags.Var(checked[reserve]{&f.growFree, "N|CLUSTER=N,..", nil, parseReserve}, "grow-free", "further cores of each cluster that growing jobs leave free")
 	g.flags.Var(whole(&f.maxTries, 0, 1<<31-1), "max-tries", "placement tries before a job fails; 0: no limit")
 	g.flags.Var(above(&f.scanEvery), "scan-every", "the placement queue is looked through at least so often (30s)")
 	return g

@@ -128,7 +128,7 @@ func (f *simFlags) oneCluster() (*platform.Platform, error) {
 		return nil, err
 	}
 	on.Name = "machine"
-	on.Notes = append(on.Notes, fmt.Sprintf("%d processors, by %s", n, from))
+	on.Notes = append(on.Notes, fmt.Sprintf("%d cores, by %s", n, from))
 	return on, nil
 }
 

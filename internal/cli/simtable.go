@@ -40,7 +40,7 @@ func (t *rows) write(b *strings.Builder) {
 
 // summaryTable is the results of one run for people.
 func summaryTable(b *strings.Builder, r *simReport) {
-	fmt.Fprintf(b, "%s on %s (%s processors)\n", r.Title, r.Platform, progress.Thousands(int64(r.Procs)))
+	fmt.Fprintf(b, "%s on %s (%s cores)\n", r.Title, r.Platform, progress.Thousands(int64(r.Procs)))
 	var t rows
 	t.add("policy", "%s, placement %s, seed %d", r.policy(), r.Place, r.Seed)
 	t.add("jobs", "%s", r.jobCounts())
@@ -48,12 +48,12 @@ func summaryTable(b *strings.Builder, r *simReport) {
 		t.add("left out", "%s: %s", plural(int64(s.Count), "record"), s.Reason)
 	}
 	t.add("makespan", "%s", duration(r.MakespanS))
-	t.add("response time", "%s in the mean", duration(r.MeanResponseS))
-	t.add("waiting time", "%s", duration(r.MeanWaitS))
-	t.add("execution time", "%s", duration(r.MeanRunS))
-	t.add("bounded slowdown", "%s", digits(r.MeanBoundedSlowdown))
+	t.add("response time", "mean %s", duration(r.MeanResponseS))
+	t.add("waiting time", "mean %s", duration(r.MeanWaitS))
+	t.add("execution time", "mean %s", duration(r.MeanRunS))
+	t.add("bounded slowdown", "mean %s", digits(r.MeanBoundedSlowdown))
 	t.add("utilization", "%s", percent(r.Utilization))
-	t.add("size of a job", "%s in the mean, %s at its largest", digits(r.MeanSize), digits(r.MaxSizeMean))
+	t.add("size of a job", "mean %s cores, mean of the maximum %s", digits(r.MeanSize), digits(r.MaxSizeMean))
 	if r.Malleable != runlog.None {
 		t.add("changes of size", "%s grown, %s shrunk", progress.Thousands(int64(r.GrowOps)), progress.Thousands(int64(r.ShrinkOps)))
 	}
@@ -109,7 +109,7 @@ func compareColumns() []column {
 // compareTable is several runs side by side, the best of each column marked.
 func compareTable(b *strings.Builder, reports []*simReport) {
 	first := reports[0]
-	fmt.Fprintf(b, "%s on %s (%s processors), %s, placement %s, seed %d\n\n", first.Title, first.Platform,
+	fmt.Fprintf(b, "%s on %s (%s cores), %s, placement %s, seed %d\n\n", first.Title, first.Platform,
 		progress.Thousands(int64(first.Procs)), plural(int64(first.Jobs), "job"), first.Place, first.Seed)
 	columns := compareColumns()
 	if allCompleted(reports) {

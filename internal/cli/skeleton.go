@@ -89,7 +89,7 @@ func (a *app) skeletonRunCommand() *cobra.Command {
 	what.flags.StringSliceVar(&f.hosts, "hosts", nil, "a host for each rank: `H1,H2,…`; none: this machine")
 	what.flags.StringVar(&f.groups, "groups", "", "groups of hosts from `FILE`, as select -o json prints them; the fastest is chosen")
 	what.flags.StringVar(&f.mpirun, "mpirun", "mpirun", "start ranks with `COMMAND`, of Open MPI")
-	what.flags.BoolVar(&f.awake, "awake", false, "ranks that wait keep their processor busy, as Open MPI likes it")
+	what.flags.BoolVar(&f.awake, "awake", false, "ranks that wait keep their core busy, as Open MPI likes it")
 	what.flags.BoolVar(&f.keep, "keep", false, "write the times into the pattern file: jobs with it run where it was fastest")
 	what.flags.Var(above(&f.limit), "limit", "end a run after so long (5m)")
 	out := newGroup("Output")

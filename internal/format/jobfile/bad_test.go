@@ -94,7 +94,7 @@ var tooEarly = []struct{ text, want string }{
 	{"run: true\nrank: -site.x", "job.yaml:2: rank: not supported yet: ranking clusters by an expression comes later; place chooses how they are ranked"},
 	{"run: true\ncomponents: [{run: x}]", "job.yaml:2: components: not supported yet: jobs of several parts come later"},
 	{"run: true\npattern: ring", `job.yaml:2: pattern "ring": expected a number of nodes from 2 to 4096; procs or num_nodes says how many there are`},
-	{"run: true\npattern: rnig\nprocs: 4", `job.yaml:2: pattern "rnig": expected one of ring, path, all, star, tree:K, mesh:RxC, mesh:RxCxD, torus:RxC, torus:RxCxD, hypercube, butterfly, or a file that is there`},
+	{"run: true\npattern: rnig\nprocs: 4", `job.yaml:2: pattern "rnig": expected one of ring, path, all, star, tree:K, mesh:RxC, mesh:RxCxD, torus:RxC, torus:RxCxD, hypercube, butterfly, or an existing file`},
 	{"run: true\npattern: mesh:2x2\nprocs: 6", `job.yaml:2: pattern "mesh:2x2": expected 4 nodes, as mesh:2x2 has; procs or num_nodes says how many there are`},
 	{"run: true\npattern: ring\nnum_nodes: 3\nprocs: 4", `job.yaml:4: procs "4": expected as many cores on each of the 3 nodes of pattern ring, such as 3`},
 	{"run: true\npattern: ring\nnum_nodes: 3\nprocs: 3-6", `job.yaml:4: procs "3-6": expected as many cores on each of the 3 nodes of pattern ring, such as 3`},

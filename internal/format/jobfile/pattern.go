@@ -70,7 +70,7 @@ func (d *draft) readPattern() (*nodesel.Pattern, error) {
 	}
 	file := d.absolute(d.talks)
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return nil, d.fail("pattern", d.talks, "one of "+strings.Join(nodesel.PatternNames(), ", ")+", or a file that is there")
+		return nil, d.fail("pattern", d.talks, "one of "+strings.Join(nodesel.PatternNames(), ", ")+", or an existing file")
 	}
 	p, err = netgraph.ReadPattern(file)
 	return p, d.asGiven(err)

@@ -137,7 +137,7 @@ func (s *slurmScript) readFolder(value string) error { return s.inFolder(value) 
 // inFolder has the job run in a folder.
 func (m *imported) inFolder(dir string) error {
 	if _, err := parseText(dir); err != nil {
-		return m.fails("a folder that is there")
+		return m.fails("an existing directory")
 	}
 	m.Workdir = dir
 	m.gives("workdir")

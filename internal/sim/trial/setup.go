@@ -164,7 +164,7 @@ func (t *Setup) check() error {
 		keep, grow := t.kept(i)
 		if keep+grow >= c.Procs {
 			return &badinput.Error{Field: "kept free in cluster " + c.Name, Value: strconv.Itoa(keep + grow),
-				Want: fmt.Sprintf("fewer than its %d processors", c.Procs)}
+				Want: fmt.Sprintf("fewer than its %d cores", c.Procs)}
 		}
 	}
 	return nil

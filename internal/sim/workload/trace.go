@@ -36,7 +36,7 @@ func (s *Stats) skip(reason string) {
 }
 
 // tooLarge is the reason for which lenient reading leaves a job out.
-const tooLarge = "needs more processors than the largest cluster has"
+const tooLarge = "needs more cores than the largest cluster has"
 
 // FromTrace makes jobs of the records of a trace. It keeps only what it needs
 // of them, so the trace itself can be let go. A run time of 0 stays 0: such a

@@ -138,7 +138,7 @@ func TestAJobLargerThanEveryClusterIsAnErrorOrIsCounted(t *testing.T) {
 	}
 	_, stats := fromTrace(t, read(t, small), workload.TraceOptions{MaxProcs: 32, Lenient: true})
 	last := stats.Skipped[len(stats.Skipped)-1]
-	if want := (workload.Skip{Reason: "needs more processors than the largest cluster has", Count: 1}); last != want || stats.Jobs != 3 {
+	if want := (workload.Skip{Reason: "needs more cores than the largest cluster has", Count: 1}); last != want || stats.Jobs != 3 {
 		t.Errorf("%+v", stats)
 	}
 }
