@@ -26,7 +26,7 @@ func Launch(args []string) int {
 		fmt.Fprintln(os.Stderr, "godwit launch: HOST COMMAND…")
 		return 2
 	}
-	line, err := limbLine(os.Getenv("GODWIT_ATTEMPT"), os.Getenv(yieldVariable) != "", strings.Join(args[1:], " "))
+	line, err := limbLine(os.Getenv(yieldVariable) != "", strings.Join(args[1:], " "))
 	if err != nil {
 		return launchFails(err)
 	}
@@ -40,6 +40,9 @@ func Launch(args []string) int {
 	if err := cmd.Start(); err != nil {
 		return launchFails(err)
 	}
+	// The mark is as good as a password: command lines are everybody's to read, here
+	// and there. If it cannot be written ssh has ended, which is told below.
+	_, _ = fmt.Fprintln(in, os.Getenv("GODWIT_ATTEMPT"))
 	var ours atomic.Bool // the end is
 	end := sync.OnceFunc(func() {
 		ours.Store(true)
@@ -103,7 +106,7 @@ func attend(in io.Writer, parent int, end func()) {
 // limbLine is the command for the shell over there. Our program is there too, at
 // the same place. What is to be run is written in digits: it comes through two
 // shells.
-func limbLine(mark string, yield bool, command string) (string, error) {
+func limbLine(yield bool, command string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -115,7 +118,7 @@ func limbLine(mark string, yield bool, command string) (string, error) {
 	if yield {
 		how = "yield"
 	}
-	return fmt.Sprintf("exec %s limb %x %s %x", self, mark, how, command), nil
+	return fmt.Sprintf("exec %s limb %s %x", self, how, command), nil
 }
 
 func launchFails(err error) int {

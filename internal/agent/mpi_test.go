@@ -56,8 +56,8 @@ func TestWhatTheJobSetsPrevails(t *testing.T) {
 }
 
 func TestTheLineForTheOtherHostComesThroughShells(t *testing.T) {
-	line, err := limbLine("m", true, `echo "a  b" 'c'; $HOME`)
-	if err != nil || !strings.HasSuffix(line, " limb 6d yield 6563686f20226120206222202763273b2024484f4d45") {
+	line, err := limbLine(true, `echo "a  b" 'c'; $HOME`)
+	if err != nil || !strings.HasSuffix(line, " limb yield 6563686f20226120206222202763273b2024484f4d45") {
 		t.Error(line, err)
 	}
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"time"
@@ -21,10 +22,14 @@ const (
 )
 
 // Limb runs a shell line on another host than the agent's, as a part of the attempt
-// with that mark, until nothing of it is left or the connection to the launcher,
-// standard input, ends: then it ends all that came of it. It returns the exit code
-// of this process.
-func Limb(mark string, yield bool, line string) int {
+// whose mark is the first line of standard input, until nothing of it is left or
+// standard input, the connection to the launcher, ends: then it ends all that came of
+// it. It returns the exit code of this process.
+func Limb(yield bool, line string) int {
+	mark, err := readMark(os.Stdin)
+	if err != nil {
+		return limbFails(err)
+	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return limbFails(err)
 	}
@@ -61,6 +66,24 @@ func Limb(mark string, yield bool, line string) int {
 			code = status.ExitStatus()
 		}
 	}
+}
+
+// maxMark bounds the length of a mark.
+const maxMark = 4096
+
+// readMark reads the first line, and nothing of what follows it.
+func readMark(stdin io.Reader) (string, error) {
+	var mark []byte
+	for b := make([]byte, 1); len(mark) <= maxMark; {
+		if _, err := io.ReadFull(stdin, b); err != nil {
+			return "", fmt.Errorf("reading the mark of the attempt: %w", err)
+		}
+		if b[0] == '\n' {
+			return string(mark), nil
+		}
+		mark = append(mark, b[0])
+	}
+	return "", errors.New("the mark of the attempt is too long")
 }
 
 // cutOff ends whatever is below us. All come to us as their parents die, and are

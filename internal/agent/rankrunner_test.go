@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -19,10 +20,9 @@ func launchedByTest(args []string) (code int, ours bool) {
 	switch {
 	case len(args) > 1 && args[0] == "launch":
 		return Launch(args[1:]), true
-	case len(args) == 4 && args[0] == "limb":
-		mark, _ := hex.DecodeString(args[1])
-		line, _ := hex.DecodeString(args[3])
-		return Limb(string(mark), args[2] == "yield", string(line)), true
+	case len(args) == 3 && args[0] == "limb":
+		line, _ := hex.DecodeString(args[2])
+		return Limb(args[1] == "yield", string(line)), true
 	}
 	return 0, false
 }
@@ -57,6 +57,27 @@ func TestALauncherEndsAsItsCommand(t *testing.T) {
 		if code != want {
 			t.Errorf("%s: exit code %d, want %d", line, code, want)
 		}
+	}
+}
+
+// Whoever knows the mark can speak for the attempt, and everybody on a host can read
+// the command lines of others.
+func TestTheMarkOfAnAttemptStandsInNoCommandLine(t *testing.T) {
+	mark := fmt.Sprintf("gw-test-secret-%d", os.Getpid())
+	file := filepath.Join(t.TempDir(), "lines")
+	line := fmt.Sprintf(`echo "$GODWIT_ATTEMPT" > %s; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' > %s.all; true`, file, file)
+	if err := launcher(t, mark, line).Run(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != mark+"\n" {
+		t.Errorf("the program has the mark %q, %v", got, err)
+	}
+	lines, err := os.ReadFile(file + ".all")
+	if err != nil || !strings.Contains(string(lines), " limb plain ") {
+		t.Fatalf("the limb is not among the command lines: %v", err)
+	}
+	if strings.Contains(string(lines), mark) || strings.Contains(string(lines), hex.EncodeToString([]byte(mark))) {
+		t.Error("the mark stands in a command line")
 	}
 }
 
