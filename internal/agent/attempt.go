@@ -114,9 +114,11 @@ type life struct {
 	restored  time.Duration // how long it took to bring and start a checkpoint here
 	dueSave   *time.Timer
 	stopping  *stopOrder
-	cancelled bool        // by its user
-	quit      *time.Timer // the machine stops then
-	secure    *time.Timer // what has been said is made safe then
+	cancelled bool // by its user
+	// cancelGrace is the time that its program gets to end, if it was cancelled before that ran.
+	cancelGrace time.Duration
+	quit        *time.Timer // the machine stops then
+	secure      *time.Timer // what has been said is made safe then
 
 	unkept    func() error // writes down how it ended
 	keepAgain *time.Timer  // when that is tried again; nil: it is done, or not due

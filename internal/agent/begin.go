@@ -32,6 +32,7 @@ type preparation struct {
 	came    time.Time // when the last of that did
 
 	tell func(func(*life)) // has the owner call it, and waits until it has
+	life context.Context   // of the agent: a program that is being started is not given up before
 }
 
 // started is a program that runs.
@@ -213,7 +214,10 @@ func (p *preparation) run(ctx context.Context, s *started, image string) (checkp
 			return nil, err
 		}
 	}
-	return s.method.Start(ctx, s.program, image)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return s.method.Start(p.life, s.program, image)
 }
 
 // pick chooses the checkpoint method.

@@ -15,20 +15,37 @@ import (
 func (l *life) onCancel(grace time.Duration) {
 	m := &wire.Message{Kind: wire.Ended, Code: 128 + int(unix.SIGTERM), Why: "cancelled by the user"}
 	switch l.phase {
-	case preparing:
-		l.verdict, l.cancelled = m, true
+	case preparing: // its program may be starting at this moment, see began
+		l.verdict, l.cancelled, l.cancelGrace = m, true, grace
 		l.prepare(errKilled)
 	case running:
 		l.verdict, l.cancelled = m, true
-		run := l.program.run
-		l.background(func(context.Context) (func(), func()) {
-			run.Terminate(grace)
-			return nil, nil
-		})
+		l.terminate(grace)
 	default: // it has ended; that is the answer
 		if l.phase == finishing && !l.cancelled {
 			l.cancelled = true
 			l.outbox.say(wire.Message{Kind: wire.Collecting})
 		}
+	}
+}
+
+// terminate ends the program, with time to end by itself; done tells when it is gone.
+func (l *life) terminate(grace time.Duration) {
+	run := l.program.run
+	l.background(func(context.Context) (func(), func()) {
+		run.Terminate(grace)
+		return nil, nil
+	})
+}
+
+// endOrdered ends a program that was to end just when it began. It may have written
+// something by now, which comes home as after any other end.
+func (l *life) endOrdered() {
+	switch {
+	case l.verdict == nil:
+	case l.cancelled:
+		l.terminate(l.cancelGrace)
+	default:
+		l.killProgram()
 	}
 }

@@ -17,7 +17,7 @@ func (l *life) start(plain bool) {
 	ctx, cancel := context.WithCancelCause(l.work)
 	l.phase, l.prepare = preparing, cancel
 	p := &preparation{attempt: l.attempt, folder: l.folder, around: l.around, spool: l.spool,
-		depot: l.around.depot(l.attempt.Broker), plain: plain}
+		depot: l.around.depot(l.attempt.Broker), plain: plain, life: l.work}
 	p.tell = func(f func(*life)) {
 		did := make(chan struct{})
 		select {
@@ -64,7 +64,7 @@ func (l *life) began(s *started, err error) {
 		l.neverRan(err)
 		return
 	}
-	if l.verdict != nil { // it was to stop just when it began
+	if l.verdict != nil && l.verdict.Kind == wire.Left { // it was to leave just when it began
 		s.abandon()
 		l.finish(*l.verdict)
 		return
@@ -84,6 +84,7 @@ func (l *life) began(s *started, err error) {
 	if s.saved == nil && s.choice.method == methodSandbox {
 		l.note("sandbox", "runs in the sandbox", sandboxNotice, nil)
 	}
+	l.endOrdered()
 }
 
 // takeOver makes the program ours, also when it was started again from an image.

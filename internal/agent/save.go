@@ -191,7 +191,7 @@ func (l *life) goOn(why error) {
 	l.phase = preparing
 	ctx, cancel := context.WithCancelCause(l.work)
 	l.prepare = cancel
-	p := &preparation{attempt: l.attempt, folder: l.folder, around: l.around}
+	p := &preparation{attempt: l.attempt, folder: l.folder, around: l.around, life: l.work}
 	l.background(func(context.Context) (func(), func()) {
 		s := *old
 		pipes, err := openPipes(l.spool)
@@ -213,13 +213,14 @@ func (l *life) wentOn(s *started, why, err error) {
 	case err != nil:
 		l.neverRan(fmt.Errorf("it was saved, but the image could not be brought away (%w) nor continued here: %w", why, err))
 		return
-	case l.verdict != nil:
+	case l.verdict != nil && l.verdict.Kind == wire.Left:
 		s.abandon()
 		l.finish(*l.verdict)
 		return
 	}
 	l.phase = running
 	l.takeOver(s)
+	l.endOrdered()
 	l.staysOn(fmt.Errorf("it was saved, but the image could not be brought away: %w", why))
 }
 

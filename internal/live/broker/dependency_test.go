@@ -266,3 +266,38 @@ func TestWhatAJobWroteIsInTheFilesItsUserNamed(t *testing.T) {
 		t.Errorf("the file holds %q; the job says %q", got, v.Reason)
 	}
 }
+
+// A job that waited for another is let in when the last cluster where it may run is gone.
+func TestAHeldJobIsNotPlacedWhereItMayNotRun(t *testing.T) {
+	g := newGrid(t)
+	g.kill()
+	g.a.kind = "slurm"
+	g.up()
+	first := g.submit(jobfile.Job{On: []string{"b"}})
+	a := g.next()
+	a.run()
+	waits := g.submit(jobfile.Job{After: after(jobfile.WentWell, first),
+		Manager: jobfile.Manager{Kind: jobfile.Slurm, Options: map[string][]string{"gres": {"gpu:1"}}}})
+	all := g.options().Clusters
+	reconfigure := func(list []broker.Cluster) {
+		t.Helper()
+		if err := g.broker().Reconfigure(t.Context(), list, core.DeadlineFirst); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reconfigure(all[1:])
+	a.end(0)
+	g.until(first, core.Done)
+	for end := time.Now().Add(time.Minute); !strings.Contains(g.view(waits).Reason, "GPUs"); time.Sleep(5 * time.Millisecond) {
+		if v := g.view(waits); v.Cluster != "" || time.Now().After(end) {
+			t.Fatalf("it is %s in %q: %s", v.State, v.Cluster, v.Reason)
+		}
+	}
+	if n := len(g.started); n != 0 {
+		t.Errorf("%d attempts were started where there are no GPUs", n)
+	}
+	reconfigure(all)
+	if b := g.next(); b.Job != waits || b.Cluster != "a" {
+		t.Errorf("job %d was started in %s", b.Job, b.Cluster)
+	}
+}

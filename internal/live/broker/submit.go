@@ -189,32 +189,6 @@ func (t *turn) next(ended *job) {
 	}
 }
 
-// letIn hands a held job to the engine; what is known of its program is looked
-// up beside the loop.
-func (t *turn) letIn(j *job) {
-	j.held = false
-	inputs := j.rec.Inputs
-	t.after(func() {
-		t.b.goBeside(func(ctx context.Context) {
-			ctx = j.as(ctx)
-			allowed, err := t.b.allowed(ctx, j.spec)
-			if err != nil {
-				allowed = nil
-			}
-			need, _ := t.b.need(ctx, j.spec)
-			bring := t.b.bringTimes(ctx, inputs)
-			t.b.tell(func(t *turn) {
-				if j.rec.State.Terminal() {
-					return // cancelled meanwhile
-				}
-				proto := t.coreJob(ownerOf(&j.rec), j.spec, allowed, need, bring)
-				proto.Deadline = j.rec.Deadline
-				t.enter(j, proto)
-			})
-		})
-	})
-}
-
 // seating is a job's pattern, or one in which nobody talks, if it has none but is to be on
 // several hosts: it then holds as many processors on each, and waits for those.
 func seating(spec *jobfile.Job) *core.Pattern {

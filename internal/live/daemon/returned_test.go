@@ -67,6 +67,9 @@ func (r *returned) command(n int, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// codeCancelled is what wait ends with if the job was cancelled.
+const codeCancelled = 130
+
 // godwit runs a command until it works: the broker is ended now and then.
 func (r *returned) godwit(n int, args ...string) string {
 	var out []byte
@@ -75,9 +78,16 @@ func (r *returned) godwit(n int, args ...string) string {
 		if out, err = r.command(n, args...).Output(); err == nil {
 			return strings.TrimSpace(string(out))
 		}
-		if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == 2 {
+		exit := new(exec.ExitError)
+		if errors.As(err, &exit) && exit.ExitCode() == codeCancelled && args[0] == "wait" {
+			return "" // its end is what was waited for
+		}
+		if errors.As(err, &exit) && exit.ExitCode() == 2 {
 			break
 		}
+	}
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		out = exit.Stderr
 	}
 	r.Errorf("job %d: godwit %s: %v: %s", n, strings.Join(args, " "), err, out)
 	return ""
@@ -169,7 +179,7 @@ func (r *returned) check(n int) {
 	r.files += len(strings.Fields(string(text)))
 	r.mu.Unlock()
 	if len(missing) > 0 && !r.saysLost(n) {
-		r.Errorf("job %d: %s did not come home, and nobody says so", n, strings.Join(missing, ", "))
+		r.Errorf("job %d: %s did not come home, and nobody says so\n%s", n, strings.Join(missing, ", "), r.story(n))
 	}
 }
 
@@ -199,6 +209,12 @@ func (r *returned) awaitEnd(n int) {
 			r.godwit(n, "wait", fmt.Sprint(jobs[i].ID))
 		}
 	}
+}
+
+// story is what the broker knows of a job, for whoever looks for what became of its files.
+func (r *returned) story(n int) string {
+	name := fmt.Sprintf("j%d", n)
+	return r.godwit(n, "show", name) + "\n" + r.godwit(n, "explain", name)
 }
 
 // saysLost says whether the job says that its files are lost.
