@@ -91,6 +91,9 @@ type Job struct {
 	// Key is made up by who submits: a job that its owner submitted with the same
 	// one before is not taken in again.
 	Key string `json:"key,omitempty"`
+	// StartOn is the cluster on which the plan of a workflow has the job start. It
+	// may be moved from there to wherever else it may run; "": there is no plan.
+	StartOn string `json:"startOn,omitempty"`
 
 	// By is the deadline where it was given as a moment; Deadline is the time
 	// until then from when the file was read. Whoever submits later sets it again:

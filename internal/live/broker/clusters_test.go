@@ -314,3 +314,52 @@ func TestNoJobIsSplitOverClusters(t *testing.T) {
 		t.Errorf("it was placed because: %+v", e)
 	}
 }
+
+// The plan of a workflow says where a job starts. It waits for that cluster, and may be
+// moved from it.
+func TestAJobStartsWhereItsWorkflowHasItAndMayMove(t *testing.T) {
+	for _, to := range []string{"a", "b"} {
+		t.Run(to, func(t *testing.T) {
+			g := newGrid(t)
+			id := g.submit(jobfile.Job{StartOn: to})
+			a := g.next()
+			if a.Cluster != to {
+				t.Fatalf("planned on %s, it starts on %s", to, a.Cluster)
+			}
+			a.run()
+			g.until(id, core.Running)
+			moved := make(chan error, 1)
+			go func() {
+				_, err := g.broker().Migrate(t.Context(), fmt.Sprint(id), map[string]string{"a": "b", "b": "a"}[to])
+				moved <- err
+			}()
+			a.order(t, wire.Stop)
+			a.say(wire.Message{Kind: wire.Left})
+			b := g.next()
+			if b.Job != id || b.Cluster == to {
+				t.Errorf("job %d goes on in %s", b.Job, b.Cluster)
+			}
+			b.run()
+			if err := <-moved; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestAJobWhoseFirstClusterIsRemovedStartsOnAnother(t *testing.T) {
+	g := newGrid(t)
+	busy := g.submit(jobfile.Job{On: []string{"a"}, Min: 2, Max: 2})
+	g.next().run()
+	g.until(busy, core.Running)
+	id := g.submit(jobfile.Job{StartOn: "a"})
+	if v := g.view(id); v.Cluster != "" {
+		t.Fatalf("it is to wait for a, and is in %s", v.Cluster)
+	}
+	if err := g.broker().Reconfigure(t.Context(), g.options().Clusters[1:], core.DeadlineFirst); err != nil {
+		t.Fatal(err)
+	}
+	if b := g.next(); b.Job != id || b.Cluster != "b" {
+		t.Errorf("job %d was started in %s", b.Job, b.Cluster)
+	}
+}

@@ -128,7 +128,7 @@ func (t *turn) submitAll(owner User, spec *jobfile.Job, work string, inputs []st
 		}
 		j := newJob(store.Job{ID: id, Unique: unique, User: owner.Name, Owner: owner.ID, Submitted: t.now, Parent: parent, Spec: spec,
 			Index: index, State: core.Submitted, Deadline: proto.Deadline, Work: work, Named: spec.Stdout+spec.Stderr != "", NamesOutputs: len(spec.Outputs) > 0,
-			Inputs: slices.Clone(inputs), After: waits[n]})
+			Inputs: slices.Clone(inputs), After: waits[n], PinnedTo: spec.StartOn})
 		if spec.Begin > 0 {
 			j.rec.NotBefore = t.now.Add(spec.Begin)
 		}
@@ -137,6 +137,9 @@ func (t *turn) submitAll(owner User, spec *jobfile.Job, work string, inputs []st
 		ids = append(ids, id)
 		t.explain(j, "submit", "accepted", why, estimateInputs(proto))
 		t.explainAway(j)
+		if spec.StartOn != "" {
+			t.explain(j, "submit", "to start on "+spec.StartOn, "planned by its workflow; it may be moved from there", nil)
+		}
 		if t.waitsFirst(j) {
 			continue
 		}

@@ -47,9 +47,11 @@ type outcome struct {
 	State    core.State
 	Why      string
 	Stderr   string
-	Makes    bool // its outputs
-	GoesAway bool // the broker breaks the connection once before it tells
-	Stays    bool // it runs until it is cancelled
+	Makes    bool   // its outputs
+	GoesAway bool   // the broker breaks the connection once before it tells
+	Stays    bool   // it runs until it is cancelled
+	Waits    bool   // it waits until it is moved, and runs there
+	MovesTo  string // while it runs; "": nowhere
 }
 
 type fakeJob struct {
@@ -59,6 +61,7 @@ type fakeJob struct {
 	broke     bool
 	cancelled chan struct{}
 	once      sync.Once
+	migrated  chan struct{}
 }
 
 func newBroker(t *testing.T) *fakeBroker {
@@ -101,6 +104,7 @@ func newBroker(t *testing.T) *fakeBroker {
 			_, _ = fmt.Fprint(w, j.out.Stderr)
 		}
 	})
+	mux.HandleFunc("POST /v1/jobs/{id}/migrate", b.migrate)
 	mux.HandleFunc("POST /v1/jobs/{id}/cancel", func(w http.ResponseWriter, r *http.Request) {
 		if j := b.find(w, r); j != nil {
 			j.once.Do(func() { close(j.cancelled) })
@@ -158,8 +162,11 @@ func (b *fakeBroker) add(job jobfile.Job, out outcome) int {
 		out = b.outcome(job.Key)
 	}
 	now := api.Time{Time: b.clock()}
-	j := &fakeJob{job: job, out: out, cancelled: make(chan struct{})}
-	j.api = api.Job{ID: core.JobID(len(b.jobs) + 1), State: core.Running, Cluster: job.On[0], Procs: 1, Started: &now}
+	j := &fakeJob{job: job, out: out, cancelled: make(chan struct{}), migrated: make(chan struct{})}
+	j.api = api.Job{ID: core.JobID(len(b.jobs) + 1), State: core.Running, Cluster: job.StartOn, Procs: 1, Started: &now}
+	if out.Waits {
+		j.api.State, j.api.Started = core.Queued, nil
+	}
 	b.jobs = append(b.jobs, j)
 	b.byKey[job.Key] = len(b.jobs)
 	return len(b.jobs)
@@ -180,6 +187,21 @@ func (b *fakeBroker) watch(w http.ResponseWriter, r *http.Request) {
 	if breaks {
 		return
 	}
+	if j.out.Waits {
+		select {
+		case <-j.migrated:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	if j.out.MovesTo != "" {
+		b.mu.Lock()
+		j.api.Cluster = j.out.MovesTo
+		running = j.api
+		b.mu.Unlock()
+		b.answer(w, api.Live{Job: running})
+		_ = http.NewResponseController(w).Flush()
+	}
 	if j.out.Stays {
 		select {
 		case <-j.cancelled:
@@ -195,6 +217,21 @@ func (b *fakeBroker) watch(w http.ResponseWriter, r *http.Request) {
 	ended := j.api
 	b.mu.Unlock()
 	b.answer(w, api.Live{Job: ended, Final: true})
+}
+
+// migrate moves a job that waits.
+func (b *fakeBroker) migrate(w http.ResponseWriter, r *http.Request) {
+	var m api.Migrate
+	j := b.find(w, r)
+	if j == nil || json.NewDecoder(r.Body).Decode(&m) != nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := api.Time{Time: b.clock()}
+	j.api.Cluster, j.api.State, j.api.Started = m.To, core.Running, &now
+	close(j.migrated)
+	b.answer(w, api.Done{Text: "moved"})
 }
 
 // end lets a job come to its end.

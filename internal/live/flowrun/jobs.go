@@ -74,7 +74,7 @@ func (r *runner) prepare(ctx context.Context) error {
 		return Unknown
 	}
 	r.c, err = conduct.New(conduct.Config{
-		DAG: d, Hosts: r.state.Hosts, Sites: len(list), Route: route, Budget: r.Budget, Prior: prior, StopAll: r.StopAll,
+		DAG: d, Hosts: r.state.Hosts, Sites: len(list), Route: route, Budget: r.Budget, Prior: prior, StopAll: r.StopAll, Movable: true,
 		Retries: func(t int) int { return retries(r.Flow.Tasks[t].Job) },
 	})
 	var nobody *flow.NobodyError
@@ -246,6 +246,10 @@ func (r *runner) submitAll(ctx context.Context) error {
 	for len(r.ready) > 0 && !r.leaving {
 		o := r.ready[0]
 		r.ready = r.ready[1:]
+		if o.Move {
+			r.move(ctx, o)
+			continue
+		}
 		if err := r.submit(ctx, o); err != nil {
 			return err
 		}
@@ -268,7 +272,7 @@ func (r *runner) submit(ctx context.Context, o conduct.Order) error {
 	if len(job.Outputs) == 0 {
 		job.Outputs = []string{jobfile.NoOutputs} // none named would be all that changed
 	}
-	job.On = []string{r.state.Hosts[o.Host].Name}
+	job.StartOn = r.state.Hosts[o.Host].Name
 	job.Estimate = task.Estimate
 	job.Key = r.key(o.Task, x.Try)
 	job.RetryOn = slices.DeleteFunc(slices.Clone(job.RetryOn), func(s string) bool { return s == jobfile.RetryFailed })
@@ -297,9 +301,31 @@ func (r *runner) submit(ctx context.Context, o conduct.Order) error {
 	if err != nil {
 		return fmt.Errorf("submitting task %s: %w", task.ID, err)
 	}
-	x.Job, x.Cluster = id, job.On[0]
+	x.Job, x.Cluster = id, job.StartOn
 	r.follow(ctx, o.Task, x.Try, id)
 	return nil
+}
+
+// move has the job of a task wait for another cluster: the one for which it waited is
+// gone. A job that does not go stays the task's.
+func (r *runner) move(ctx context.Context, o conduct.Order) {
+	x, to := &r.state.Tasks[o.Task], r.state.Hosts[o.Host].Name
+	if to == x.Cluster { // which is back
+		return
+	}
+	r.news("task %s is moved from %s to %s", x.ID, x.Cluster, to)
+	from := x.Cluster
+	x.Cluster = to
+	e, id, c := event{task: o.Task, try: x.Try, stays: from}, fmt.Sprint(x.Job), r.client
+	go func() {
+		if _, e.err = c.Migrate(ctx, id, to); e.err == nil {
+			return // what becomes of it is told by who follows it
+		}
+		select {
+		case r.events <- e:
+		case <-ctx.Done():
+		}
+	}()
 }
 
 // made is where the inputs of a task come from that others made: from their jobs, not
@@ -332,9 +358,10 @@ func (r *runner) follow(ctx context.Context, task, try int, id core.JobID) {
 			}
 		}
 		var told core.State
+		var at string
 		job, err := follow.Job(ctx, follow.Options{Connect: r.Connect, Job: fmt.Sprint(id), Patience: r.Patience, See: func(l *api.Live) {
-			if l.Job.State != told || l.Job.PredictedEnd != nil {
-				told = l.Job.State
+			if l.Job.State != told || l.Job.Cluster != at || l.Job.PredictedEnd != nil {
+				told, at = l.Job.State, l.Job.Cluster
 				tell(event{job: &l.Job})
 			}
 		}})

@@ -98,6 +98,8 @@ type event struct {
 	job  *api.Job // as it is; nil: it could not be submitted
 	end  bool
 	err  error
+	// stays is the cluster of a job that was to be moved and was not, because of err.
+	stays string
 }
 
 // Run carries the workflow out and returns how it ended. An error is something that
@@ -228,6 +230,12 @@ func (r *runner) hear(ctx context.Context, e event) {
 	if e.try != t.Try || t.Done || t.Failed {
 		return
 	}
+	if e.stays != "" {
+		r.news("task %s stays on %s: %s", t.ID, e.stays, e.err)
+		t.Cluster = e.stays
+		r.step(ctx, conduct.Input{Kind: conduct.Moved, Task: e.task, Host: r.host(e.stays)})
+		return
+	}
 	if e.err != nil {
 		t.Why = e.err.Error()
 		if e.job == nil && !badinput.Is(e.err) { // nobody knows what became of it
@@ -240,9 +248,7 @@ func (r *runner) hear(ctx context.Context, e event) {
 	j := e.job
 	began := t.Started.IsZero() && j.Started != nil
 	t.State, t.Why = j.State, j.Why
-	if j.Cluster != "" {
-		t.Cluster = j.Cluster
-	}
+	r.locate(ctx, e.task, j)
 	if j.Started != nil {
 		t.Started = j.Started.Time
 	}
@@ -256,6 +262,22 @@ func (r *runner) hear(ctx context.Context, e event) {
 		return
 	}
 	r.ended(ctx, e.task, j)
+}
+
+// locate takes in where a job is. While it waits it may still be on its way to where
+// it was sent; where it runs counts.
+func (r *runner) locate(ctx context.Context, task int, j *api.Job) {
+	t, h := &r.state.Tasks[task], r.host(j.Cluster)
+	if j.Cluster == "" || j.State != core.Running && !j.State.Terminal() {
+		return
+	}
+	if t.Cluster != j.Cluster && !t.recalled {
+		r.news("task %s is on %s now", t.ID, j.Cluster)
+	}
+	t.Cluster = j.Cluster
+	if h >= 0 && j.State == core.Running {
+		r.step(ctx, conduct.Input{Kind: conduct.Moved, Task: task, Host: h})
+	}
 }
 
 // ended takes in that a job is over and its results are home.
@@ -283,6 +305,9 @@ func (r *runner) ended(ctx context.Context, task int, j *api.Job) {
 		}
 		t.Done = true
 		in := conduct.Input{Kind: conduct.Ended, Task: task, Host: r.host(t.Cluster), Seconds: j.WallS}
+		if in.Host < 0 {
+			in.Seconds = 0 // on a cluster that came later, and is in no plan
+		}
 		if procs := float64(max(1, j.Procs)); j.WallS > 0 && j.CPUS > 0 {
 			in.Share = min(1, j.CPUS/j.WallS/procs)
 		}

@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
+	"github.com/godwit-hpc/godwit/internal/sched/flow/conduct"
 )
 
 // ends runs a workflow that must not be kept from being carried out.
@@ -136,7 +138,7 @@ func TestAnotherRunGoesOnWhereTheFirstWasAndRunsNothingTwice(t *testing.T) {
 	f := b.line("a", "b", "c", "d")
 	// a is done, b failed once and runs now, as the broker has it.
 	job := func(key string, out outcome) *fakeJob {
-		return b.jobs[b.add(jobfile.Job{Key: key, On: []string{"here"}, Outputs: []string{strings.Split(key, "/")[1]}}, out)-1]
+		return b.jobs[b.add(jobfile.Job{Key: key, StartOn: "here", Outputs: []string{strings.Split(key, "/")[1]}}, out)-1]
 	}
 	b.end(job("run/a/1", outcome{State: core.Done, Makes: true}))
 	b.end(job("run/b/1", outcome{State: core.Failed}))
@@ -232,4 +234,62 @@ func TestATaskThatNoClusterCanRunIsNamedBeforeAnythingIsSubmitted(t *testing.T) 
 		t.Errorf("%v", err)
 	}
 	wantKeys(t, b)
+}
+
+// A plan says where a task starts; its own "on" says where it may run.
+func TestTheClusterOfThePlanIsNoFence(t *testing.T) {
+	b := newBroker(t)
+	f := b.line("a", "b")
+	f.Tasks[1].Job.On = []string{"there", "elsewhere"}
+	ends(t, b.options(f))
+	if j := b.jobs[0].job; j.StartOn == "" || len(j.On) != 0 {
+		t.Errorf("a is to start on %q and may run on %q", j.StartOn, j.On)
+	}
+	if j := b.jobs[1].job; j.StartOn != "there" || !slices.Equal(j.On, []string{"there", "elsewhere"}) {
+		t.Errorf("b is to start on %q and may run on %q", j.StartOn, j.On)
+	}
+}
+
+func TestATaskThatIsMovedIsFollowedAndThePlanMadeAnew(t *testing.T) {
+	b := newBroker(t)
+	f := b.line("a", "b")
+	f.Tasks[0].Estimate = time.Hour
+	b.clusters[0].Speed = 2 // so that the plan has it there
+	b.outcome = func(key string) outcome {
+		if key == "run/a/1" {
+			return outcome{State: core.Done, Makes: true, MovesTo: "there"}
+		}
+		return outcome{State: core.Done, Makes: true}
+	}
+	s := ends(t, b.options(f))
+	if first := b.jobs[0].job.StartOn; first != "here" || s.Tasks[0].Cluster != "there" {
+		t.Errorf("a was to start on %s, and is said to have run on %s", first, s.Tasks[0].Cluster)
+	}
+	if !slices.ContainsFunc(s.Notes, func(n conduct.Note) bool { return n.Why == "a was moved to there" }) {
+		t.Errorf("planned again because of %+v", s.Notes)
+	}
+}
+
+func TestATaskWhoseClusterGoesAwayBeforeItStartsIsMoved(t *testing.T) {
+	b := newBroker(t)
+	b.outcome = func(string) outcome { return outcome{State: core.Done, Makes: true, Waits: true} }
+	o := b.options(b.line("a"))
+	var news []string
+	o.See = func(s *State) {
+		news = append(news, s.News...)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if s.Tasks[0].Job != 0 {
+			for i := range b.clusters {
+				if b.clusters[i].Name == b.jobs[0].job.StartOn {
+					b.clusters[i].State = "down: no answer"
+				}
+			}
+		}
+	}
+	s := ends(t, o)
+	wantKeys(t, b, "run/a/1")
+	if x := s.Tasks[0]; !x.Done || x.Cluster == b.jobs[0].job.StartOn {
+		t.Errorf("%+v; told %q", x, news)
+	}
 }

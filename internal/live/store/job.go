@@ -64,7 +64,7 @@ type Job struct {
 	Inputs    []Input   `json:"inputs,omitempty"`    // that did not come with its work folder
 	After     []Wait    `json:"after,omitempty"`     // what it waits for before it is placed
 	NotBefore core.Time `json:"notBefore,omitempty"` // likewise; 0: no moment
-	PinnedTo  string    `json:"pinnedTo,omitempty"`  // cluster for which its user wants it to wait; "": any
+	PinnedTo  string    `json:"pinnedTo,omitempty"`  // cluster for which its user or its workflow wants it to wait; "": any
 }
 
 // Input is a file or a folder at a site, or in the depot.

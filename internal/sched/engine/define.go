@@ -67,9 +67,11 @@ func (e *Engine) opened(c *world.Cluster) {
 // again; who runs there runs to its end.
 func (e *Engine) removed(c *world.Cluster) {
 	why := core.Reason{Code: core.ClusterRemoved}
+	unpinned := false
 	for _, j := range e.w.Jobs() {
 		if at, pinned := j.Pin().Cluster(); pinned && at == c.ID() {
 			e.emit(core.Event{Kind: core.JobPinned, Job: j.Spec().ID, Epoch: j.Epoch(), Why: why})
+			unpinned = true
 		}
 		s := j.State()
 		if s == core.Running || s == core.Stopping {
@@ -77,6 +79,11 @@ func (e *Engine) removed(c *world.Cluster) {
 		}
 		if slices.ContainsFunc(j.Parts(), func(p *world.Part) bool { return p.Cluster() == c }) {
 			e.replace(j, why)
+		}
+	}
+	for _, other := range e.w.Clusters() {
+		if unpinned && !other.Removed() { // who waited for the cluster may have another
+			e.opened(other)
 		}
 	}
 }

@@ -212,3 +212,52 @@ func TestTheBandNarrowsAsTasksEnd(t *testing.T) {
 		t.Errorf("60 tasks of 10 s on 3 hosts end at %v", narrow.End)
 	}
 }
+
+func movable(cfg *Config) { cfg.Movable = true }
+
+func TestATaskThatWaitsOnAHostThatIsGoneIsMovedToAnother(t *testing.T) {
+	c := newConductor(t, sweep(1, 10), nil, hosts(2, 1), movable)
+	out := c.Step(0, Input{Kind: Begin})
+	if len(out.Orders) != 1 || out.Orders[0].Host != 0 || out.Orders[0].Move {
+		t.Fatalf("at first %+v", out.Orders)
+	}
+	out = c.Step(1, Input{Kind: Changed, Host: 0, Down: true})
+	if len(out.Orders) != 1 || out.Orders[0].Task != 0 || out.Orders[0].Host != 1 || !out.Orders[0].Move {
+		t.Fatalf("its host is gone: %+v", out.Orders)
+	}
+	c.Step(2, Input{Kind: Started, Task: 0})
+	if out = c.Step(3, Input{Kind: Changed, Host: 1, Down: true}); len(out.Orders) != 0 {
+		t.Errorf("one that runs is moved: %+v", out.Orders)
+	}
+	if c.Step(12, Input{Kind: Ended, Task: 0, Host: 1, Seconds: 10}); !c.Over() {
+		t.Error("it is not over")
+	}
+}
+
+func TestThePlanTakesNoteThatATaskWasMoved(t *testing.T) {
+	// Task 1 needs a large file of task 0.
+	c := newConductor(t, sweep(2, 10), []flow.Edge{{From: 0, To: 1, Bytes: 1e9}}, hosts(1, 1), movable)
+	out := c.Step(0, Input{Kind: Begin})
+	c.Step(0, Input{Kind: Started, Task: 0})
+	other := 1 - out.Orders[0].Host
+	if host, _, ok := c.Plan(1); !ok || host == other {
+		t.Fatalf("task 1 is planned on %d, far from its file", host)
+	}
+	out = c.Step(5, Input{Kind: Moved, Task: 0, Host: other})
+	if out.Note == nil || out.Note.Why != "t was moved to "+hosts(1, 1)[other].Name {
+		t.Errorf("planned again because of %+v", out.Note)
+	}
+	if host, _, ok := c.Plan(1); !ok || host != other {
+		t.Errorf("task 1 is planned on %d, and its file will be on %d", host, other)
+	}
+	if out = c.Step(6, Input{Kind: Moved, Task: 0, Host: other}); out.Note != nil {
+		t.Errorf("told twice, and planned again because of %+v", out.Note)
+	}
+	if n := c.Counts(nil); n.Running != 1 {
+		t.Errorf("%+v", n)
+	}
+	out = c.Step(15, Input{Kind: Ended, Task: 0, Host: other, Seconds: 10})
+	if len(out.Orders) != 1 || out.Orders[0].Task != 1 || out.Orders[0].Host != other {
+		t.Errorf("then %+v", out.Orders)
+	}
+}

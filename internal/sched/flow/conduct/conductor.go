@@ -24,6 +24,10 @@ type Config struct {
 	// that are gone are planned again. For comparisons.
 	Static bool
 
+	// Movable says that a task that was sent to a host and does not run yet can be
+	// sent to another when that host is down, and that whoever runs tasks may move them.
+	Movable bool
+
 	// Retries is how often a task is started again after a failure of its own.
 	Retries func(task int) int
 	// StopAll starts nothing more once a task has failed for good; else only what
@@ -71,7 +75,8 @@ type Conductor struct {
 
 type task struct {
 	state   state
-	parents int // that are not done
+	recall  bool // it was sent to a host that went down: the next order moves it
+	parents int  // that are not done
 	host    int
 	cores   []int32
 	sent    float64
@@ -147,13 +152,14 @@ const (
 	Lost                // with its host, or for want of it
 	Changed             // a host gives another share to tasks, or is down, or up again
 	Expect              // when a task will end, as whoever runs it says
+	Moved               // whoever runs a task has it on another host than it was sent to
 )
 
 // An Input is one thing that has happened.
 type Input struct {
 	Kind    Kind
 	Task    int
-	Host    int     // of Adopt, Changed
+	Host    int     // of Adopt, Changed, Moved; Ended: where it was, -1 if that is none of the hosts
 	Seconds float64 // Ended: how long it ran
 	Share   float64 // Ended: of a processor that it had on average, 0 if nobody knows; Changed: what a task gets from now on
 	Down    bool    // Changed
@@ -165,6 +171,7 @@ type Input struct {
 type Order struct {
 	Task, Host int
 	Cores      []int32 // counted over all hosts
+	Move       bool    // it was sent elsewhere before, and has not failed there
 }
 
 // An Output is what is to be done, and what was decided on the way.
@@ -207,6 +214,8 @@ func (c *Conductor) Step(now float64, in Input) Output {
 		c.broken(now, in, &out)
 	case Changed:
 		c.changed(in)
+	case Moved:
+		c.moved(now, in.Task, in.Host)
 	case Expect:
 		c.task[in.Task].expect = in.At
 	}

@@ -17,7 +17,8 @@ func (c *Conductor) dispatch(now float64) []Order {
 			}
 			h := c.plan.Slots[t].Host
 			c.assign(now, int(t), h, cores)
-			orders = append(orders, Order{Task: int(t), Host: h, Cores: cores})
+			orders = append(orders, Order{Task: int(t), Host: h, Cores: cores, Move: c.task[t].recall})
+			c.task[t].recall = false
 			c.queue[core] = c.queue[core][1:]
 			c.wakeAt(now + lateAfter*c.takes(int(t)) + c.moving(int(t), h))
 		}

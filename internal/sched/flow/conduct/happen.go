@@ -76,7 +76,7 @@ func (c *Conductor) ended(now float64, in Input) {
 		return
 	}
 	recalled := t.state == waits // it ended in an earlier life
-	if recalled {
+	if (recalled || c.cfg.Movable) && in.Host >= 0 {
 		t.host = in.Host
 	}
 	planned, takes := c.ends(now, in.Task), c.takes(in.Task)
@@ -133,6 +133,7 @@ func (c *Conductor) broken(now float64, in Input, out *Output) {
 		return
 	}
 	c.release(in.Task)
+	t.recall = false
 	name := c.d.Tasks[in.Task].Name
 	again := false
 	if in.Kind == Lost {
@@ -187,7 +188,38 @@ func (c *Conductor) changed(in Input) {
 	default:
 		return // hardly anything
 	}
+	if in.Down && !h.down && c.cfg.Movable {
+		c.recallFrom(in.Host)
+	}
 	h.share, h.down = share, in.Down
+}
+
+// recallFrom has the tasks that wait on a host that is gone planned again. Those that
+// run there may run on.
+func (c *Conductor) recallFrom(h int) {
+	for t := range c.task {
+		if x := &c.task[t]; x.state == sent && x.host == h {
+			c.release(t)
+			x.state, x.recall = waits, true
+		}
+	}
+}
+
+// moved takes in that a task is on another host than it was sent to: its files will
+// be there, and its cores are others.
+func (c *Conductor) moved(now float64, t, h int) {
+	x := &c.task[t]
+	was := x.state
+	if was != waits && was != sent && was != running || was != waits && x.host == h {
+		return
+	}
+	c.release(t)
+	c.assign(now, t, h, c.freest(h, c.width(t)))
+	x.recall = false
+	if was == running { // how much of it is left is told by whoever runs it
+		x.state, x.began = running, now
+	}
+	c.stale, c.urgent = fmt.Sprintf("%s was moved to %s", c.d.Tasks[t].Name, c.cfg.Hosts[h].Name), true
 }
 
 // overdue looks for tasks that run much longer than they should.
