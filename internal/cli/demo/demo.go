@@ -8,17 +8,21 @@
 package demo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
-	"github.com/godwit-hpc/godwit/internal/protocol/api"
+	"github.com/godwit-hpc/godwit/internal/report/outfile"
+	"github.com/godwit-hpc/godwit/internal/report/plot"
 )
 
 // Demo is what a user can choose.
@@ -30,8 +34,8 @@ type Demo struct {
 	Alone  time.Duration
 }
 
-// Default is a demo of a minute or two.
-func Default() Demo { return Demo{Tries: 3, Alone: 7 * time.Second} }
+// Default is a demo of less than a minute.
+func Default() Demo { return Demo{Tries: 3, Alone: 6 * time.Second} }
 
 // Run is how one of the two runs went.
 type Run struct {
@@ -43,9 +47,7 @@ type Run struct {
 	Cluster    string  `json:"cluster"` // where it ended
 
 	output string
-	loadAt float64
-	points []point
-	moves  []float64
+	record testbed.Record // for the figure
 }
 
 // Result is the outcome of the demo.
@@ -72,25 +74,55 @@ func (r *Result) failure() error {
 	return nil
 }
 
+// Names of the two clusters.
+const (
+	east = "east"
+	west = "west"
+)
+
+// sampleInterval is how often the broker looks at the job.
+const sampleInterval = 200 * time.Millisecond
+
+// bed is the testbed, and the folder of the program.
+type bed struct {
+	*testbed.Testbed
+	work string
+}
+
+func openBed(ctx context.Context, agent []string) (*bed, error) {
+	t, err := testbed.Open(ctx, testbed.Options{Clusters: [2]string{east, west}, Agent: agent, Sample: sampleInterval})
+	if err != nil {
+		return nil, err
+	}
+	work, err := installProgram(t.Dir)
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return &bed{t, work}, nil
+}
+
+// job is the program as a job.
+func (b *bed) job(steps int, method string) jobfile.Job {
+	job := testbed.NewJob("pi", []string{shell, scriptName, strconv.Itoa(steps)}, method)
+	job.Workdir, job.Progress = b.work, progressPattern
+	return job
+}
+
 // Play tells the story. Where the machine became much busier or idler after it was
 // measured, it is told so and the demo begins anew; the error is that of the last try.
 func (d *Demo) Play(ctx context.Context) (result *Result, err error) {
-	bed, err := openTestbed(ctx, d.Agent)
+	b, err := openBed(ctx, d.Agent)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, bed.close()) }()
-	prog, err := installProgram(bed.dir)
-	if err != nil {
-		return nil, err
-	}
-	d.say("Two clusters on this machine, one core each: %s (core %d) and %s (core %d).\n", east, bed.core[east], west, bed.core[west])
-	method, err := d.method(ctx, bed)
+	defer func() { err = errors.Join(err, b.Close()) }()
+	d.say("Two clusters on this machine, one core each: %s (core %d) and %s (core %d).\n", east, b.Core[east], west, b.Core[west])
+	method, err := d.method(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	for try := 1; ; try++ {
-		result, err = d.try(ctx, bed, prog, method)
+		result, err = d.try(ctx, b, method)
 		if err != nil {
 			return nil, err
 		}
@@ -114,8 +146,8 @@ func (d *Demo) say(format string, args ...any) {
 }
 
 // method is how the program can be saved here: in the sandbox, or not at all.
-func (d *Demo) method(ctx context.Context, bed *testbed) (string, error) {
-	clusters, err := bed.client.Clusters(ctx)
+func (d *Demo) method(ctx context.Context, b *bed) (string, error) {
+	clusters, err := b.Client.Clusters(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -138,21 +170,21 @@ const (
 )
 
 // try measures, runs the program with and without migration, and sums up.
-func (d *Demo) try(ctx context.Context, bed *testbed, prog *program, method string) (*Result, error) {
+func (d *Demo) try(ctx context.Context, b *bed, method string) (*Result, error) {
 	d.say("Measuring what this machine gives right now ...\n")
-	m, err := bed.measure(ctx, prog, method)
+	m, err := b.measure(ctx, method)
 	if err != nil {
 		return nil, err
 	}
 	p := planRuns(m, d.Alone, method)
-	d.introduce(prog, &p)
-	result := &Result{Program: prog.command(p.steps)}
+	d.introduce(&p)
+	result := &Result{Program: command(p.steps)}
 	d.say("\n1. With migration\n")
-	if result.With, err = d.run(ctx, bed, prog, &p, "with migration", jobfile.AdaptAuto); err != nil {
+	if result.With, err = d.run(ctx, b, &p, "with migration", jobfile.AdaptAuto); err != nil {
 		return nil, err
 	}
 	d.say("\n2. The same again, without migration\n")
-	if result.Without, err = d.run(ctx, bed, prog, &p, "without migration", jobfile.AdaptOff); err != nil {
+	if result.Without, err = d.run(ctx, b, &p, "without migration", jobfile.AdaptOff); err != nil {
 		return nil, err
 	}
 	result.SameOutput = result.With.output == result.Without.output
@@ -160,10 +192,14 @@ func (d *Demo) try(ctx context.Context, bed *testbed, prog *program, method stri
 	return result, nil
 }
 
-func (d *Demo) introduce(prog *program, p *plan) {
-	d.say("\nThe program is %q, unmodified; alone it takes about %.1f s here now.\n", prog.command(p.steps), p.alone)
-	d.say("Its deadline is %.1f s after submission. When it is %.0f %% done, %d other programs start on\n"+
-		"its core, and it computes %.0f times slower.\n", p.deadline.Seconds(), 100*p.loadAt, p.competitors, p.slowdown())
+func (d *Demo) introduce(p *plan) {
+	d.say("\nThe program is %q, unmodified; alone it takes about %.1f s here now.\n", command(p.steps), p.alone)
+	priority := ""
+	if isRoot() {
+		priority = " with higher priority"
+	}
+	d.say("Its deadline is %.1f s after submission. When it is %.0f %% done, %s on its\n"+
+		"core%s, and it computes %.0f times slower.\n", p.deadline.Seconds(), 100*p.loadAt, startOf(p.competitors), priority, p.slowdown())
 }
 
 func (d *Demo) conclude(r *Result) {
@@ -188,17 +224,15 @@ func (d *Demo) draw(r *Result) error {
 	if err := os.MkdirAll(filepath.Dir(d.Figure), 0o777); err != nil {
 		return err
 	}
-	if err := drawRuns(d.Figure, &r.With, &r.Without); err != nil {
+	f := plot.Grid(1, 2, testbed.EndCharts(&r.With.record, &r.Without.record)...)
+	f.CellWidth, f.CellHeight = 380, 260
+	var svg bytes.Buffer
+	if err := f.WriteSVG(&svg); err != nil {
+		return err
+	}
+	if err := outfile.WriteAll(d.Figure, svg.Bytes()); err != nil {
 		return err
 	}
 	d.say("Predicted end of the job over time, with its 90 %% interval: %s\n", d.Figure)
 	return nil
-}
-
-// secondsBetween is 0 if one of the moments is not known.
-func secondsBetween(from, to *api.Time) float64 {
-	if from == nil || to == nil {
-		return 0
-	}
-	return to.Sub(from.Time).Seconds()
 }

@@ -53,30 +53,31 @@ func self(t *testing.T) string {
 	return path
 }
 
-// Whether the deadline is met depends on what else the machine does; that the story is
-// told and nothing is left behind does not.
-func TestTheStoryIsToldAndNothingIsLeftBehind(t *testing.T) {
+// The demo sizes everything to what it measured. If the machine changes so much
+// afterwards that a try fails, it measures anew and tries again: more often here than
+// users have to wait for, because other tests come and go at the same time.
+func TestTheDeadlineIsMetWithMigrationAndMissedWithout(t *testing.T) {
 	var out bytes.Buffer
-	d := Demo{Out: &out, Figure: filepath.Join(t.TempDir(), "new", "demo.svg"), Agent: []string{self(t), "agent"}, Tries: 1, Alone: 2 * time.Second}
+	d := Demo{Out: &out, Figure: filepath.Join(t.TempDir(), "new", "demo.svg"), Agent: []string{self(t), "agent"}, Tries: 8, Alone: 3 * time.Second}
 	t.Setenv("TMPDIR", t.TempDir())
 	r, err := d.Play(t.Context())
 	t.Logf("%v\n%s", err, out.String())
-	if r == nil {
+	if r == nil || err != nil {
 		t.Fatal(err)
 	}
-	if err != nil && !strings.HasPrefix(err.Error(), "demo failed: ") {
-		t.Error(err)
-	}
-	if !r.SameOutput || r.Without.Migrations > 0 || r.With.TookS <= 0 || r.Without.TookS <= 0 || r.With.loadAt <= 0 {
+	if !r.With.Met || r.With.Migrations == 0 || r.Without.Met || r.Without.Migrations > 0 || !r.SameOutput {
 		t.Errorf("%+v", r)
 	}
-	for _, part := range []string{"other programs start on the core of", "1. With migration", "running on", "The output of both runs is identical"} {
+	if w := &r.With; w.TookS <= 0 || w.TookS > w.DeadlineS || r.Without.TookS <= w.DeadlineS || w.record.LoadAt <= 0 {
+		t.Errorf("%+v", r)
+	}
+	for _, part := range []string{"on the core of", ": migrate\n", "1. With migration", "running on", "The output of both runs is identical"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("%q is not said", part)
 		}
 	}
-	if _, e := os.Stat(d.Figure); err == nil && e != nil {
-		t.Error(e)
+	if svg, err := os.ReadFile(d.Figure); err != nil || !strings.Contains(string(svg), "without migration") {
+		t.Errorf("no figure: %v", err)
 	}
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	if err != nil || len(left) > 0 {
@@ -113,11 +114,11 @@ func TestTheDeadlineLiesBetweenTheEndWithMigrationAndTheEndWithout(t *testing.T)
 	rapid.Check(t, func(t *rapid.T) {
 		m := measurement{start: east, competitors: 10}
 		m.rate = rapid.Float64Range(2, 1000).Draw(t, "steps a second")
-		m.slowed = m.rate / rapid.Float64Range(wantedSlowdown, 40).Draw(t, "slowdown")
+		m.slowed = m.rate / rapid.Float64Range(minSlowdown, 40).Draw(t, "slowdown")
 		m.away = m.rate * rapid.Float64Range(0.5, 1.5).Draw(t, "away")
-		m.startup = rapid.Float64Range(0.1, 1.5).Draw(t, "startup")
+		m.startup = rapid.Float64Range(0.1, 4).Draw(t, "startup")
 		method := rapid.SampledFrom([]string{methodSandbox, methodRestart}).Draw(t, "method")
-		p := planRuns(m, 7*time.Second, method)
+		p := planRuns(m, Default().Alone, method)
 		at := m.startup + p.loadAt*p.alone // the competitors start
 		stay := at + (1-p.loadAt)*float64(p.steps)/m.slowed
 		left := 1 - p.loadAt
@@ -126,7 +127,7 @@ func TestTheDeadlineLiesBetweenTheEndWithMigrationAndTheEndWithout(t *testing.T)
 		}
 		migrated := at + left*float64(p.steps)/m.away
 		deadline := p.deadline.Seconds()
-		if deadline < 1.25*migrated || deadline > 0.85*stay {
+		if p.alone < m.startup || deadline < 1.2*migrated || deadline > 0.85*stay {
 			t.Errorf("deadline %.1f s, with migration %.1f s at least, without %.1f s", deadline, migrated, stay)
 		}
 		if math.Abs(float64(p.steps)/m.rate-p.alone) > 1/m.rate+1e-9 {
@@ -200,24 +201,43 @@ func TestTheStorySaysWhatWasDecidedInPlainWords(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", e.news, got, e.want)
 		}
 	}
-	c.run.moves = []float64{3}
+	c.run.record.Moves = []float64{3}
 	if got := c.sentence(&api.Decision{Kind: "start"}); got != "running on east, continued from the checkpoint" {
 		t.Error(got)
 	}
 }
 
-func TestTheFigureShowsWhatHappened(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f.svg")
-	points := []point{{1, 10, 12, 15}, {2, 11, 12, 14}}
-	with := Run{Name: "with migration", DeadlineS: 20, TookS: 12, loadAt: 3, moves: []float64{5}, points: points}
-	without := Run{Name: "without migration", DeadlineS: 20, TookS: 30, loadAt: 3, points: points}
-	if err := drawRuns(path, &with, &without); err != nil {
-		t.Fatal(err)
-	}
-	svg, err := os.ReadFile(path)
-	for _, part := range []string{"deadline", "migrated", "other programs start", "actual end", "90 % interval", "without migration"} {
-		if err != nil || !strings.Contains(string(svg), part) {
-			t.Errorf("%q is not shown: %v", part, err)
+func TestSoManyCompetitorsStartAsTheMachineNeeds(t *testing.T) {
+	for _, c := range []struct {
+		share  float64
+		raised bool
+		want   int
+	}{{1, false, 9}, {1, true, 3}, {0.5, false, 18}, {0.5, true, 6}, {0.05, false, maxCompetitors}} {
+		if got := competitorsFor(c.share, c.raised); got != c.want {
+			t.Errorf("share %.2f, raised %v: %d, want %d", c.share, c.raised, got, c.want)
 		}
+	}
+	for _, c := range []struct {
+		n        int
+		slowdown float64
+		want     int
+	}{{9, 5.5, 18}, {3, 1, 12}, {3, 9.5, 4}, {60, 2, maxCompetitors}} {
+		if got := moreCompetitors(c.n, c.slowdown); got != c.want {
+			t.Errorf("%d make it %.1f times slower: %d, want %d", c.n, c.slowdown, got, c.want)
+		}
+	}
+}
+
+func TestMoreCompetitorsStartWhereTheProgramIsFasterThanMeasured(t *testing.T) {
+	begin := clock.Real()()
+	p := &plan{measurement: measurement{slowed: 10, competitors: 4}}
+	for steps, want := range map[int]int{0: 0, 20: 0, 28: 0, 30: 2, 40: 4, 200: 4} { // in 2 s
+		if got := p.missing(pace{begin, 100}, pace{begin.Add(2 * time.Second), 100 + steps}); got != want {
+			t.Errorf("%d steps: %d more, want %d", steps, got, want)
+		}
+	}
+	p.competitors = maxCompetitors
+	if got := p.missing(pace{begin, 0}, pace{begin.Add(time.Second), 100}); got != 0 {
+		t.Errorf("%d more than there may be", got)
 	}
 }

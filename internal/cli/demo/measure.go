@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -14,7 +16,8 @@ import (
 type measurement struct {
 	start       string  // the slower cluster: there the job will start
 	rate        float64 // steps a second of the program on start, beside whatever else the machine does
-	slowed      float64 // the same beside the competitors
+	share       float64 // of its core that the program gets there
+	slowed      float64 // rate beside the competitors
 	away        float64 // on the other cluster meanwhile
 	startup     float64 // seconds from submission to the first step
 	cpuPerStep  float64 // CPU seconds
@@ -23,15 +26,21 @@ type measurement struct {
 
 const (
 	// measureWindow is how long steps are counted for one rate.
-	measureWindow = 1500 * time.Millisecond
+	measureWindow = 1200 * time.Millisecond
 	// minSteps of a program are counted, if need be for up to maxWindow.
-	minSteps  = 5
-	maxWindow = 8 * time.Second
+	minSteps  = 8
+	maxWindow = 6 * time.Second
 	// wantedSlowdown is how many times slower the program is to be beside the
-	// competitors; so many of them are started that it is.
-	wantedSlowdown = 9
-	minCompetitors = 2
-	maxCompetitors = 32
+	// competitors: so many of them are started. With minSlowdown the story can be told.
+	wantedSlowdown = 10
+	minSlowdown    = 8
+	maxCompetitors = 64
+	// competitorRaise is how much the priority of competitors is above that of the job
+	// where that is allowed, and raisedWeight how many times its CPU time one then gets.
+	competitorRaise = 5
+	raisedWeight    = 3
+	// minShare keeps a program that got no CPU time at all from being taken at its word.
+	minShare = 0.05
 )
 
 // probe is one run of the program that is there to be measured.
@@ -43,19 +52,19 @@ type probe struct {
 
 // measure runs the program on both clusters at once, then starts competitors beside
 // one of them, and counts steps.
-func (t *testbed) measure(ctx context.Context, prog *program, method string) (m measurement, err error) {
+func (b *bed) measure(ctx context.Context, method string) (m measurement, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	begin := t.clock()
+	begin := b.Clock()
 	probes := map[string]*probe{}
 	defer func() {
 		cancel()
 		for _, p := range probes {
 			<-p.ended
-			err = errors.Join(err, t.cancel(context.WithoutCancel(ctx), p.id))
+			err = errors.Join(err, b.Cancel(context.WithoutCancel(ctx), p.id))
 		}
 	}()
 	for _, cluster := range []string{east, west} {
-		if probes[cluster], err = t.startProbe(ctx, prog, cluster, method); err != nil {
+		if probes[cluster], err = b.startProbe(ctx, cluster, method); err != nil {
 			delete(probes, cluster)
 			return m, err
 		}
@@ -66,19 +75,13 @@ func (t *testbed) measure(ctx context.Context, prog *program, method string) (m 
 		}
 		m.startup = max(m.startup, p.counter.began().Sub(begin).Seconds())
 	}
-	rates, err := t.rates(ctx, probes)
-	if err != nil {
+	if err := b.measureAlone(ctx, probes, &m); err != nil {
 		return m, err
 	}
-	m.start = east
-	if rates[west] < rates[east] {
-		m.start = west
-	}
-	m.rate = rates[m.start]
-	if err := t.measureCompetition(ctx, probes, &m); err != nil {
+	if err := b.measureCompetition(ctx, probes, &m); err != nil {
 		return m, err
 	}
-	j, err := t.client.Job(ctx, fmt.Sprint(probes[m.start].id))
+	j, err := b.Client.Job(ctx, fmt.Sprint(probes[m.start].id))
 	if err == nil {
 		m.cpuPerStep = j.CPUS / float64(probes[m.start].counter.done())
 	}
@@ -86,16 +89,16 @@ func (t *testbed) measure(ctx context.Context, prog *program, method string) (m 
 }
 
 // startProbe starts the program, longer than it is needed.
-func (t *testbed) startProbe(ctx context.Context, prog *program, cluster, method string) (*probe, error) {
-	spec := t.job(prog, 1_000_000, method)
+func (b *bed) startProbe(ctx context.Context, cluster, method string) (*probe, error) {
+	spec := b.job(1_000_000, method)
 	spec.On = []string{cluster}
-	id, err := t.submit(ctx, &spec)
+	id, err := b.Submit(ctx, &spec)
 	if err != nil {
 		return nil, err
 	}
-	p := &probe{id: id, counter: newStepCounter(t.clock), ended: make(chan error, 1)}
+	p := &probe{id: id, counter: newStepCounter(b.Clock), ended: make(chan error, 1)}
 	go func() {
-		_, err := t.client.Logs(ctx, fmt.Sprint(id), 1, 0, true, p.counter)
+		_, err := b.Client.Logs(ctx, fmt.Sprint(id), 1, 0, true, p.counter)
 		p.ended <- err
 	}()
 	return p, nil
@@ -114,28 +117,72 @@ func (p *probe) await(ctx context.Context, happened <-chan struct{}) error {
 	}
 }
 
-// measureCompetition starts competitors, more and more of them until they slow the
-// program down enough.
-func (t *testbed) measureCompetition(ctx context.Context, probes map[string]*probe, m *measurement) error {
-	for m.competitors = minCompetitors; ; m.competitors *= 2 {
-		c, err := startCompetitors(t.core[m.start], m.competitors)
+// measureAlone measures the programs before there are competitors.
+func (b *bed) measureAlone(ctx context.Context, probes map[string]*probe, m *measurement) error {
+	used, begin := map[string]float64{}, b.Clock()
+	for cluster, p := range probes {
+		j, err := b.Client.Job(ctx, fmt.Sprint(p.id))
 		if err != nil {
 			return err
 		}
-		rates, err := t.rates(ctx, probes)
-		if err = errors.Join(err, c.stop()); err != nil {
+		used[cluster] = j.CPUS
+	}
+	rates, err := b.rates(ctx, probes)
+	if err != nil {
+		return err
+	}
+	m.start = east
+	if rates[west] < rates[east] {
+		m.start = west
+	}
+	m.rate = rates[m.start]
+	j, err := b.Client.Job(ctx, fmt.Sprint(probes[m.start].id))
+	m.share = min(max((j.CPUS-used[m.start])/b.Clock.Since(begin).Seconds(), minShare), 1)
+	return err
+}
+
+// measureCompetition starts competitors, so many that they slow the program down enough.
+func (b *bed) measureCompetition(ctx context.Context, probes map[string]*probe, m *measurement) error {
+	for m.competitors = competitorsFor(m.share, isRoot()); ; {
+		c, err := testbed.StartCompetitors(b.Core[m.start], m.competitors, competitorRaise)
+		if err != nil {
 			return err
 		}
-		m.slowed, m.away = rates[m.start], rates[other(m.start)]
-		if m.rate >= wantedSlowdown*m.slowed || 2*m.competitors > maxCompetitors {
+		rates, err := b.rates(ctx, probes)
+		if err = errors.Join(err, c.Stop()); err != nil {
+			return err
+		}
+		m.slowed, m.away = rates[m.start], rates[b.Other(m.start)]
+		if m.rate >= minSlowdown*m.slowed || m.competitors == maxCompetitors {
 			return nil
 		}
+		m.competitors = moreCompetitors(m.competitors, m.rate/m.slowed)
 	}
 }
 
+// isRoot says whether competitors get a higher priority.
+func isRoot() bool { return os.Geteuid() == 0 }
+
+// competitorsFor is how many competitors slow down a program enough that has a share
+// of its core now, beside others: it counts as 1 of 1/share.
+func competitorsFor(share float64, raised bool) int {
+	weight := 1.0
+	if raised {
+		weight = raisedWeight
+	}
+	return min(maxCompetitors, int(math.Ceil((wantedSlowdown-1)/share/weight)))
+}
+
+// moreCompetitors is how many are needed where n make the program so much slower only;
+// at most four times as many, since what was measured is not exact.
+func moreCompetitors(n int, slowdown float64) int {
+	factor := min((wantedSlowdown-1)/max(slowdown-1, 0.1), 4)
+	return min(maxCompetitors, max(n+1, int(math.Ceil(float64(n)*factor))))
+}
+
 // rates counts the steps of both programs for a while.
-func (t *testbed) rates(ctx context.Context, probes map[string]*probe) (map[string]float64, error) {
-	begin := t.clock()
+func (b *bed) rates(ctx context.Context, probes map[string]*probe) (map[string]float64, error) {
+	begin := b.Clock()
 	before := map[string]int{}
 	for cluster, p := range probes {
 		before[cluster] = p.counter.done()
@@ -146,7 +193,7 @@ func (t *testbed) rates(ctx context.Context, probes map[string]*probe) (map[stri
 			return nil, ctx.Err()
 		case <-time.After(measureWindow / 10):
 		}
-		took := t.clock.Since(begin)
+		took := b.Clock.Since(begin)
 		rates, enough := map[string]float64{}, took >= measureWindow
 		for cluster, p := range probes {
 			steps := p.counter.done() - before[cluster]
@@ -172,10 +219,13 @@ type plan struct {
 const (
 	// reaction is how many seconds the broker may take to see that a program has
 	// become slower.
-	reaction = 8 * float64(sampleInterval) / float64(time.Second)
+	reaction = 10 * float64(sampleInterval) / float64(time.Second)
 	// saving is the CPU time of a checkpoint, as a part of that of a start; it is
 	// written beside the competitors.
-	saving = 0.15
+	saving = 0.2
+	// minStartups is how many times longer than a start the program takes at least, or
+	// saving it and starting it anew would not be worth it.
+	minStartups = 3
 	// maxSlack is how many times longer than expected the migrated program may take at
 	// most.
 	maxSlack = 2
@@ -185,7 +235,7 @@ const (
 // in the middle between the expected end with migration and that without, so that the
 // machine may become busier or idler by the same factor.
 func planRuns(m measurement, alone time.Duration, method string) plan {
-	p := plan{measurement: m, method: method, loadAt: 0.25, alone: alone.Seconds()}
+	p := plan{measurement: m, method: method, loadAt: 0.25, alone: max(alone.Seconds(), minStartups*m.startup)}
 	left := 1 - p.loadAt
 	if method == methodRestart { // all that was done is lost
 		p.loadAt, left = 0.15, 1

@@ -1,6 +1,8 @@
 #!/bin/sh
-# pi.sh STEPS: the same as pi.py, in whole numbers, where there is no Python.
-steps=$1 points=2500
+# pi.sh STEPS: integrates 4/(1+x*x) from 0 to 1 by the midpoint rule, in whole numbers,
+# and prints pi. It knows nothing of Godwit: it has no deadline, reads no clock and
+# cannot save itself.
+steps=$1 points=1500
 all=$((steps * points)) step=0 i=0 total=0
 while [ $step -lt $steps ]; do
 	step=$((step + 1)) end=$((step * points))

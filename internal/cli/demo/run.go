@@ -5,24 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// point is what was predicted at one moment, in seconds since submission.
-type point struct {
-	at               float64
-	early, mid, late float64 // predicted end: 5 %, 50 %, 95 %
-}
-
 // course follows one run of the program.
 type course struct {
-	bed     *testbed
+	bed     *bed
 	plan    *plan
 	id      string
 	run     Run
@@ -34,19 +30,19 @@ type course struct {
 }
 
 // run runs the program with the competitors and tells what happens.
-func (d *Demo) run(ctx context.Context, bed *testbed, prog *program, p *plan, name string, adapt jobfile.Adapt) (Run, error) {
-	spec := bed.job(prog, p.steps, p.method)
+func (d *Demo) run(ctx context.Context, b *bed, p *plan, name string, adapt jobfile.Adapt) (Run, error) {
+	spec := b.job(p.steps, p.method)
 	spec.Deadline, spec.Estimate, spec.Adapt = p.deadline, p.needs(), adapt
-	id, err := bed.submitTo(ctx, p.start, &spec)
+	j, err := b.SubmitTo(ctx, p.start, &spec)
 	if err != nil {
 		return Run{}, err
 	}
-	c := &course{bed: bed, plan: p, id: fmt.Sprint(id), counter: newStepCounter(bed.clock),
+	c := &course{bed: b, plan: p, id: fmt.Sprint(j.ID), counter: newStepCounter(b.Clock),
 		run: Run{Name: name, DeadlineS: p.deadline.Seconds()},
 		say: func(at float64, text string) { d.say("  %5.1f s  %s\n", at, text) }}
 	c.tell(0, fmt.Sprintf("submitted with a deadline of %.1f s", p.deadline.Seconds()))
 	if err := c.follow(ctx); err != nil {
-		return Run{}, errors.Join(err, bed.cancel(context.WithoutCancel(ctx), id))
+		return Run{}, errors.Join(err, b.Cancel(context.WithoutCancel(ctx), j.ID))
 	}
 	return c.run, c.finish(ctx)
 }
@@ -63,7 +59,7 @@ func (c *course) follow(ctx context.Context) error {
 	defer cancel(nil)
 	var beside sync.WaitGroup
 	beside.Go(func() {
-		if _, err := c.bed.client.Logs(ctx, c.id, 1, 0, true, c.counter); err != nil && ctx.Err() == nil {
+		if _, err := c.bed.Client.Logs(ctx, c.id, 1, 0, true, c.counter); err != nil && ctx.Err() == nil {
 			cancel(err)
 		}
 	})
@@ -77,7 +73,7 @@ func (c *course) follow(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	})
-	err := c.bed.client.Watch(ctx, c.id, func(l *api.Live) error {
+	err := c.bed.Client.Watch(ctx, c.id, func(l *api.Live) error {
 		if l.Job.Submitted != nil {
 			select {
 			case submitted <- l.Job.Submitted.Time:
@@ -106,21 +102,93 @@ func (c *course) compete(ctx context.Context, submitted time.Time) (err error) {
 	c.mu.Lock()
 	cluster := c.job.Cluster
 	c.mu.Unlock()
-	load, err := startCompetitors(c.bed.core[cluster], c.plan.competitors)
+	load, err := testbed.StartCompetitors(c.bed.Core[cluster], c.plan.competitors, competitorRaise)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, load.stop()) }()
-	c.run.loadAt = c.bed.clock.Since(submitted).Seconds()
-	c.tell(c.run.loadAt, fmt.Sprintf("%d other programs start on the core of %s", c.plan.competitors, cluster))
-	select {
-	case <-time.After(c.plan.deadline - c.bed.clock.Since(submitted)):
-	case <-ctx.Done():
-		return nil
+	defer func() { err = errors.Join(err, load.Stop()) }()
+	at := c.bed.Clock.Since(submitted).Seconds()
+	c.run.record.LoadAt = at
+	c.tell(at, startOf(c.plan.competitors)+" on the core of "+cluster)
+	if err := c.keepSlow(ctx, submitted, load); err != nil || ctx.Err() != nil {
+		return err
 	}
 	done := 100 * float64(c.counter.done()) / float64(c.plan.steps)
 	c.tell(c.plan.deadline.Seconds(), fmt.Sprintf("deadline missed: %.0f %% done. The other programs end", done))
 	return nil
+}
+
+const (
+	// paceInterval is how often it is looked whether the competitors still do what was
+	// measured, over the last paceWindow of these intervals.
+	paceInterval = time.Second
+	paceWindow   = 2
+	// paceTolerance is how many times faster than measured the program may be.
+	paceTolerance = 1.4
+)
+
+// keepSlow waits until the deadline. Where the rest of the machine becomes idler, the
+// same competitors slow the program down less: then more of them start, so that what
+// was measured stays true.
+func (c *course) keepSlow(ctx context.Context, submitted time.Time, load *testbed.Competitors) error {
+	deadline := time.After(c.plan.deadline - c.bed.Clock.Since(submitted))
+	tick := time.NewTicker(paceInterval)
+	defer tick.Stop()
+	seen := []pace{{c.bed.Clock(), c.counter.done()}}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-deadline:
+			return nil
+		case <-tick.C:
+		}
+		seen = append(seen, pace{c.bed.Clock(), c.counter.done()})
+		if c.isMoving() || len(seen) <= paceWindow {
+			continue
+		}
+		more := c.plan.missing(seen[len(seen)-1-paceWindow], seen[len(seen)-1])
+		if more == 0 {
+			continue
+		}
+		if err := load.Add(more); err != nil {
+			return err
+		}
+		c.plan.competitors = load.Count()
+		c.tell(c.bed.Clock.Since(submitted).Seconds(), fmt.Sprintf("this machine became idler: %d more start there", more))
+		seen = seen[len(seen)-1:]
+	}
+}
+
+// pace is how far the program was at one moment.
+type pace struct {
+	at   time.Time
+	step int
+}
+
+// missing is how many more competitors are needed for the program to be as slow as
+// was measured.
+func (p *plan) missing(from, to pace) int {
+	rate := float64(to.step-from.step) / to.at.Sub(from.at).Seconds()
+	if rate <= paceTolerance*p.slowed {
+		return 0
+	}
+	return min(p.competitors, maxCompetitors-p.competitors, int(math.Ceil(float64(p.competitors)*(rate/p.slowed-1))))
+}
+
+// isMoving says whether the job was migrated, or will be at once.
+func (c *course) isMoving() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.run.record.Moves) > 0 || c.job.Cluster != c.plan.start
+}
+
+// startOf says that so many competitors start.
+func startOf(n int) string {
+	if n == 1 {
+		return "another program starts"
+	}
+	return fmt.Sprintf("%d other programs start", n)
 }
 
 // see takes in a state of the job and what was decided for it.
@@ -131,7 +199,7 @@ func (c *course) see(l *api.Live) {
 	for i := range l.News {
 		n := &l.News[i]
 		if n.Kind == "move" {
-			c.run.moves = append(c.run.moves, n.SinceS)
+			c.run.record.Moves = append(c.run.record.Moves, n.SinceS)
 		}
 		if text := c.sentence(n); text != "" {
 			c.say(n.SinceS, text)
@@ -141,15 +209,16 @@ func (c *course) see(l *api.Live) {
 	if j.Submitted == nil || j.PredictedEnd == nil || j.Over() {
 		return
 	}
-	c.run.points = append(c.run.points, point{at: c.bed.clock().Sub(j.Submitted.Time).Seconds(), early: secondsBetween(j.Submitted, j.EndEarly),
-		mid: secondsBetween(j.Submitted, j.PredictedEnd), late: secondsBetween(j.Submitted, j.EndLate)})
+	c.run.record.Predictions = append(c.run.record.Predictions, testbed.Prediction{
+		At: c.bed.Clock.Since(j.Submitted.Time).Seconds(), Early: testbed.SecondsBetween(j.Submitted, j.EndEarly),
+		Mid: testbed.SecondsBetween(j.Submitted, j.PredictedEnd), Late: testbed.SecondsBetween(j.Submitted, j.EndLate)})
 }
 
 // sentence tells a decision as a line of the story; "" if the story does not need it.
 func (c *course) sentence(n *api.Decision) string {
 	switch n.Kind {
 	case "start":
-		if len(c.run.moves) == 0 {
+		if len(c.run.record.Moves) == 0 {
 			return "running on " + c.job.Cluster
 		}
 		if c.plan.method == methodRestart {
@@ -186,7 +255,10 @@ func (c *course) decision(n *api.Decision) string {
 	if !strings.HasPrefix(n.Choice, "move") && !strings.HasPrefix(n.Choice, "migrate") {
 		return n.Choice + ": " + n.Why
 	}
-	to := other(c.job.Cluster)
+	to := west
+	if c.job.Cluster == west {
+		to = east
+	}
 	stay, move, ok := inputPair(n.Inputs, "left_p50_s", to+"_left_p50_s")
 	if !ok {
 		return "decision: migrate to " + to
@@ -204,13 +276,14 @@ func inputPair(inputs map[string]any, a, b string) (x, y float64, ok bool) {
 // finish reads what came of the job, whose life is over.
 func (c *course) finish(ctx context.Context) error {
 	j := &c.job
-	c.run.TookS, c.run.Cluster, c.run.Migrations = secondsBetween(j.Submitted, j.Ended), j.Cluster, j.Migrations
+	c.run.TookS, c.run.Cluster, c.run.Migrations = testbed.SecondsBetween(j.Submitted, j.Ended), j.Cluster, j.Migrations
+	c.run.record.Name, c.run.record.Took, c.run.record.Deadline = c.run.Name, c.run.TookS, c.run.DeadlineS
 	c.run.Met = j.DeadlineMet != nil && *j.DeadlineMet
 	if j.State != core.Done {
 		return fmt.Errorf("demo failed: job %s is %s: %s", c.id, j.State, j.Why)
 	}
 	var out bytes.Buffer
-	if _, err := c.bed.client.Logs(ctx, c.id, 1, 0, false, &out); err != nil {
+	if _, err := c.bed.Client.Logs(ctx, c.id, 1, 0, false, &out); err != nil {
 		return err
 	}
 	c.run.output = out.String()

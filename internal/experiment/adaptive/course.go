@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
@@ -76,7 +77,7 @@ func (b *Bed) Run(ctx context.Context, name string, spec *jobfile.Job, others Ot
 	if err != nil {
 		return nil, err
 	}
-	j, err := b.submitAtHome(ctx, spec)
+	j, err := b.SubmitTo(ctx, Home, spec)
 	if j.ID == 0 {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (b *Bed) follow(ctx context.Context, c *Course, j *api.Job, others Others, 
 	come := make(chan arrival, 1)
 	go func() { come <- b.arrive(ctx, cancel, j.Submitted.Time, others, say) }()
 	err := b.Client.Watch(ctx, fmt.Sprint(j.ID), func(l *api.Live) error {
-		c.see(l, b.clock(), say)
+		c.see(l, b.Clock(), say)
 		return nil
 	})
 	if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -143,7 +144,7 @@ func (b *Bed) follow(ctx context.Context, c *Course, j *api.Job, others Others, 
 
 // arrival is when others began to compute, if they did.
 type arrival struct {
-	load *Load
+	load *testbed.Competitors
 	at   float64
 }
 
@@ -153,16 +154,16 @@ func (b *Bed) arrive(ctx context.Context, fail context.CancelCauseFunc, submitte
 		return arrival{}
 	}
 	select {
-	case <-time.After(others.After - b.clock.Since(submitted)):
+	case <-time.After(others.After - b.Clock.Since(submitted)):
 	case <-ctx.Done():
 		return arrival{}
 	}
-	load, err := StartLoad(b.CPU[Home], others.N)
+	load, err := testbed.StartCompetitors(b.Core[Home], others.N, 0)
 	if err != nil {
 		fail(err)
 		return arrival{}
 	}
-	at := b.clock.Since(submitted).Seconds()
+	at := b.Clock.Since(submitted).Seconds()
 	say(at, fmt.Sprintf("%d others begin to compute in %s", others.N, Home))
 	return arrival{load, at}
 }
@@ -256,9 +257,4 @@ func (c *Course) judged(from float64, see func(p Point, left float64)) {
 }
 
 // seconds from one moment to another; 0 if one is not known.
-func seconds(from, to *api.Time) float64 {
-	if from == nil || to == nil {
-		return 0
-	}
-	return to.Sub(from.Time).Seconds()
-}
+func seconds(from, to *api.Time) float64 { return testbed.SecondsBetween(from, to) }

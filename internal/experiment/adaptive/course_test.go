@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -219,37 +218,6 @@ func TestTheReportIsTheSameForTheSameResults(t *testing.T) {
 		}
 		if strings.Contains(string(a), "no data") {
 			t.Errorf("%s shows nothing", name)
-		}
-	}
-}
-
-func TestOthersComputeUntilTheyAreStopped(t *testing.T) {
-	home, _, err := twoCPUs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := StartLoad(home, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pids []int
-	for _, c := range l.spinners {
-		pids = append(pids, c.Process.Pid)
-	}
-	for give := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if used, ok := cpuOf(pids[0]); ok && used > 0.05 {
-			break
-		}
-		if time.Now().After(give) {
-			t.Fatal("they do not compute")
-		}
-	}
-	if err := l.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	for _, pid := range pids {
-		if err := syscall.Kill(pid, 0); err == nil {
-			t.Errorf("process %d is left", pid)
 		}
 	}
 }

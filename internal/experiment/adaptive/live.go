@@ -230,7 +230,7 @@ func (b *liveBed) run(ctx context.Context, n int, place string) error {
 	k := &b.kinds[inTurn(b.kinds, n)]
 	random := rand.New(rand.NewPCG(b.seed+uint64(n), liveStream))
 	which := random.IntN(len(b.jobs))
-	r := &LiveRun{N: n, Load: k.Name, CPU: b.CPU[place], Program: b.names[which], Steps: random.IntN(2) == 1}
+	r := &LiveRun{N: n, Load: k.Name, CPU: b.Core[place], Program: b.names[which], Steps: random.IntN(2) == 1}
 	samples := l.Length.Seconds() / l.Sample.Seconds()
 	demands := k.Demands(k.Make(random, samples), int(longest*samples))
 	spec := b.jobs[which]
@@ -271,7 +271,7 @@ func (b *liveBed) one(ctx context.Context, r *LiveRun, spec jobfile.Job, demands
 		_, e := others.stop()
 		err = errors.Join(err, e)
 	}()
-	id, err := b.submit(ctx, &spec)
+	id, err := b.Submit(ctx, &spec)
 	if err != nil {
 		return nil, err
 	}
@@ -289,7 +289,7 @@ func (b *liveBed) one(ctx context.Context, r *LiveRun, spec jobfile.Job, demands
 			}
 			if e := final.PredictedEnd; final.State == core.Running && e != nil && !e.Equal(last) {
 				last = e.Time
-				r.see(&final, b.clock())
+				r.see(&final, b.Clock())
 			}
 			return nil
 		})

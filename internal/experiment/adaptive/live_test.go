@@ -17,7 +17,7 @@ import (
 func TestAJobIsMovedAwayFromOthersAndMeetsItsDeadline(t *testing.T) {
 	b := newBed(t)
 	prog := computing(t)
-	unit, err := prog.measure(t.Context(), b.CPU[Home])
+	unit, err := prog.measure(t.Context(), b.Core[Home])
 	if err != nil {
 		t.Fatal(err)
 	}

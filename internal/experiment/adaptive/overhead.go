@@ -76,7 +76,7 @@ func (p *Plan) watched(ctx context.Context, prog *Program, size float64, method 
 		return c, err
 	}
 	spec.On, spec.Progress = []string{Home}, ""
-	n, err := b.submit(ctx, &spec)
+	n, err := b.Submit(ctx, &spec)
 	if err != nil {
 		return c, err
 	}
@@ -90,7 +90,7 @@ func (p *Plan) watched(ctx context.Context, prog *Program, size float64, method 
 	if err != nil {
 		return c, err
 	}
-	j, err := b.until(ctx, id, func(j *api.Job) bool { return j.Over() })
+	j, err := b.Await(ctx, n, func(j *api.Job) bool { return j.Over() })
 	if err != nil {
 		return c, err
 	}
@@ -110,7 +110,7 @@ type agentUse struct {
 func (b *Bed) meterAgent(over context.Context) agentUse {
 	const settled = time.Second // after its start an agent only watches
 	var use agentUse
-	pid, first, began := 0, 0.0, b.clock()
+	pid, first, began := 0, 0.0, b.Clock()
 	for tick := time.NewTicker(50 * time.Millisecond); ; {
 		select {
 		case <-over.Done():
@@ -120,7 +120,7 @@ func (b *Bed) meterAgent(over context.Context) agentUse {
 		}
 		if pid == 0 {
 			if pid = b.agent(); pid != 0 {
-				began = b.clock()
+				began = b.Clock()
 				tick.Reset(250 * time.Millisecond)
 			}
 			continue
@@ -130,10 +130,10 @@ func (b *Bed) meterAgent(over context.Context) agentUse {
 			continue
 		}
 		use.total = used
-		switch since := b.clock.Since(began); {
+		switch since := b.Clock.Since(began); {
 		case since < settled:
 		case first == 0:
-			first, began = used, b.clock().Add(-settled) // counted from here on
+			first, began = used, b.Clock().Add(-settled) // counted from here on
 		default:
 			use.share = (used - first) / (since - settled).Seconds()
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/experiment/calibration"
 	"github.com/godwit-hpc/godwit/internal/experiment/loads"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
+	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
@@ -143,7 +144,7 @@ func (p *Plan) Measure(ctx context.Context) (*Results, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	home, _, err := twoCPUs()
+	home, _, err := testbed.TwoCores()
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
+	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
 
@@ -127,7 +128,7 @@ func (p *Program) exec(ctx context.Context, size float64, cpu int) (usage, error
 		return usage{}, err
 	}
 	now := clock.Real()
-	err = pin(c.Process.Pid, cpu)
+	err = testbed.Pin(c.Process.Pid, cpu)
 	began := now()
 	_, e := in.Write([]byte("go\n"))
 	err = errors.Join(err, e, c.Wait())

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
+	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
 	"github.com/godwit-hpc/godwit/internal/report/plot"
 )
@@ -87,8 +88,8 @@ func (r *Results) overheadFigure() plot.Figure {
 			sx, sy = append(sx, c.Every.Seconds()), append(sy, c.Watch)
 		}
 	}
-	times.Series = []plot.Series{styled(plot.NewScatter("one run", x, y), stylePredicted)}
-	shares.Series = []plot.Series{styled(plot.NewScatter("one run", sx, sy), stylePredicted)}
+	times.Series = []plot.Series{testbed.Styled(plot.NewScatter("one run", x, y), testbed.StylePredicted)}
+	shares.Series = []plot.Series{testbed.Styled(plot.NewScatter("one run", sx, sy), testbed.StylePredicted)}
 	f := plot.Grid(1, 2, times, shares)
 	f.CellWidth, f.CellHeight = 400, 240
 	return f

@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/experiment/calibration"
 	"github.com/godwit-hpc/godwit/internal/experiment/loads"
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
+	"github.com/godwit-hpc/godwit/internal/experiment/testbed"
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 	"github.com/godwit-hpc/godwit/internal/report/plot"
 )
@@ -212,7 +213,7 @@ func (l *LiveResults) liveFigure() plot.Figure {
 		if len(x) == 0 { // all loads together
 			continue
 		}
-		all.Series = append(all.Series, styled(plot.NewScatter(name, x, y), 1+i))
+		all.Series = append(all.Series, testbed.Styled(plot.NewScatter(name, x, y), 1+i))
 		for n := range l.Runs {
 			if run := &l.Runs[n]; run.Load == name && len(run.Points) > 0 {
 				charts = append(charts, run.chart())
@@ -220,7 +221,7 @@ func (l *LiveResults) liveFigure() plot.Figure {
 			}
 		}
 	}
-	all.Series = append(all.Series, straight("predicted = actual", 0, 0, top, top, styleDeadline))
+	all.Series = append(all.Series, testbed.Straight("predicted = actual", 0, 0, top, top))
 	charts = append([]plot.Chart{all}, charts...)
 	f := plot.Grid((len(charts)+1)/2, 2, charts...)
 	f.CellWidth, f.CellHeight = 320, 230

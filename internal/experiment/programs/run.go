@@ -247,7 +247,7 @@ func (b *bench) run(ctx context.Context, t *task, place string) error {
 		random := rand.New(rand.NewPCG(b.seed+uint64(t.n), 91))
 		samples := 4 * b.plan.Scale / b.plan.Sample.Seconds()
 		for _, d := range t.kind.Demands(t.kind.Make(random, samples), int(30*samples)) {
-			c, in, err := b.spinner(loads.Order{CPU: b.CPU[place], Every: b.plan.Sample, Demands: d})
+			c, in, err := b.spinner(loads.Order{CPU: b.Core[place], Every: b.plan.Sample, Demands: d})
 			if err != nil {
 				return err
 			}
