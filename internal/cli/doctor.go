@@ -139,6 +139,10 @@ func (a *app) checkSettings(ctx context.Context, state string) finding {
 			}
 			f.OK = true
 			f.Detail = fmt.Sprintf("%s of the broker that runs: %s", plural(int64(len(names)), "cluster"), strings.Join(names, ", "))
+			if ping, err := c.Ping(ctx); err == nil && ping.Stale {
+				f.OK, f.Needed = false, false // jobs run all the same
+				f.Detail, f.Fix = f.Detail+"; "+settingsAreNewer, "godwit reload"
+			}
 			return f
 		}
 	}

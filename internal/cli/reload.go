@@ -104,9 +104,11 @@ func (a *app) running(ctx context.Context) (*api.Client, error) {
 	return c, err
 }
 
+const settingsAreNewer = "the settings are newer than the running broker"
+
 // warnStale says that the broker does not run by the settings of today.
 func (a *app) warnStale(ctx context.Context, c *api.Client) {
 	if ping, err := c.Ping(ctx); err == nil && ping.Stale {
-		a.say("the settings are newer than the running broker: godwit reload")
+		a.say(settingsAreNewer + ": godwit reload")
 	}
 }

@@ -111,18 +111,8 @@ func (b *bed) job(steps int, method string) jobfile.Job {
 // Play tells the story. Where the machine became much busier or idler after it was
 // measured, it is told so and the demo begins anew; the error is that of the last try.
 func (d *Demo) Play(ctx context.Context) (result *Result, err error) {
-	b, err := openBed(ctx, d.Agent)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	d.say("Two clusters on this machine, one core each: %s (core %d) and %s (core %d).\n", east, b.Core[east], west, b.Core[west])
-	method, err := d.method(ctx, b)
-	if err != nil {
-		return nil, err
-	}
 	for try := 1; ; try++ {
-		result, err = d.try(ctx, b, method)
+		result, err = d.try(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -169,8 +159,19 @@ const (
 	methodRestart = "restart"
 )
 
-// try measures, runs the program with and without migration, and sums up.
-func (d *Demo) try(ctx context.Context, b *bed, method string) (*Result, error) {
+// try measures, runs the program with and without migration, and sums up. Its broker is
+// new: one of before would count what a checkpoint cost under another load.
+func (d *Demo) try(ctx context.Context) (result *Result, err error) {
+	b, err := openBed(ctx, d.Agent)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	d.say("Two clusters on this machine, one core each: %s (core %d) and %s (core %d).\n", east, b.Core[east], west, b.Core[west])
+	method, err := d.method(ctx, b)
+	if err != nil {
+		return nil, err
+	}
 	d.say("Measuring what this machine gives right now ...\n")
 	m, err := b.measure(ctx, method)
 	if err != nil {
@@ -178,7 +179,7 @@ func (d *Demo) try(ctx context.Context, b *bed, method string) (*Result, error) 
 	}
 	p := planRuns(m, d.Alone, method)
 	d.introduce(&p)
-	result := &Result{Program: command(p.steps)}
+	result = &Result{Program: command(p.steps)}
 	d.say("\n1. With migration\n")
 	if result.With, err = d.run(ctx, b, &p, "with migration", jobfile.AdaptAuto); err != nil {
 		return nil, err

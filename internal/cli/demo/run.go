@@ -255,15 +255,7 @@ func (c *course) decision(n *api.Decision) string {
 	if !strings.HasPrefix(n.Choice, "move") && !strings.HasPrefix(n.Choice, "migrate") {
 		return n.Choice + ": " + n.Why
 	}
-	to := west
-	if c.job.Cluster == west {
-		to = east
-	}
-	stay, move, ok := inputPair(n.Inputs, "left_p50_s", to+"_left_p50_s")
-	if !ok {
-		return "decision: migrate to " + to
-	}
-	return fmt.Sprintf("predicted end on %s %.1f s, on %s %.1f s: migrate", c.job.Cluster, n.SinceS+stay, to, n.SinceS+move)
+	return n.Why + ": migrate"
 }
 
 // inputPair looks up two numbers of a decision.
