@@ -184,7 +184,7 @@ bench: ## run the benchmarks six times and summarise them
 	$(TOOL) benchstat $(BUILD)/bench.txt
 
 # It needs neither a C compiler nor MPI nor the example programs.
-demo: ## a job with a deadline is migrated in time: the first thing to try (some minutes to build, one or two to run)
+demo: ## a job with a deadline is migrated in time: the first thing to try (two or three minutes to build, less than one to run)
 	@GO='$(GO)' MAKE='$(MAKE)' sh scripts/build.sh $(BUILD)/godwit-sandbox godwit
 	@$(BUILD)/godwit demo --figure $(BUILD)/demo/deadline.svg
 

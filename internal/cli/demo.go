@@ -15,8 +15,8 @@ Godwit predicts that the deadline will be missed, writes a checkpoint, migrates 
 to the other cluster, and it completes in time. The same again without migration is late.
 
 What the machine gives is measured first, and program, deadline and load are sized to it: the
-demo works on a busy machine too. It takes a minute or two, needs no root
-and no settings, starts a broker of its own and leaves nothing behind.
+demo works on a busy machine too. It takes about a minute, needs no root and no
+settings, starts a broker of its own and leaves nothing behind.
 
 Exit codes: 0 if the deadline was met with migration and missed without, 1 if not.`
 
@@ -25,7 +25,7 @@ func (a *app) demoCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show a job with a deadline being migrated in time (a minute or two)",
+		Short: "Show a job with a deadline being migrated in time (about a minute)",
 		Long:  demoLong,
 		Example: `  godwit demo
   godwit demo --figure deadline.svg`,
