@@ -34,7 +34,7 @@ func (s *shape) leastCuts() []int {
 			return nil
 		}
 		near := s.g.adj[p][0] & before
-		for in, least := range states {
+		for in, least := range states { // order-free: each entry takes a minimum
 			takeLeast(next, in&frontier, least, 0, bits.OnesCount64(near&in))
 			takeLeast(next, (in|1<<p)&frontier, least, 1, bits.OnesCount64(near&^in))
 		}

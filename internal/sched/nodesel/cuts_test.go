@@ -7,7 +7,10 @@ import (
 )
 
 func TestLeastCutsEqualThoseOfAllParts(t *testing.T) {
-	for _, p := range []*Pattern{named(t, "mesh:3x4", 12), named(t, "mesh:2x6", 12), named(t, "mesh:2x2x3", 12), named(t, "torus:3x4", 12), named(t, "hypercube", 8), named(t, "butterfly", 12)} {
+	for _, p := range []*Pattern{
+		named(t, "mesh:3x4", 12), named(t, "mesh:2x6", 12), named(t, "mesh:2x2x3", 12),
+		named(t, "torus:3x4", 12), named(t, "hypercube", 8), named(t, "butterfly", 12),
+	} {
 		s := newShape(p)
 		want := make([]int, s.m+1)
 		for k := range want {
