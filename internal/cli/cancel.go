@@ -57,6 +57,10 @@ A name cancels all jobs of that name.` + jobsHelp,
 // cancelledLines is the most jobs of which each gets a line.
 const cancelledLines = 10
 
+// maxCancelsAtOnce is how many jobs that wait are cancelled at once: an array may have
+// a hundred thousand, and a user may not have as many connections.
+const maxCancelsAtOnce = 200
+
 // cancelAll cancels jobs all at once, so that their times of grace pass together.
 func (a *app) cancelAll(ctx context.Context, c *api.Client, named []api.Job, now bool, output string) error {
 	end := c.Cancel
@@ -72,9 +76,14 @@ func (a *app) cancelAll(ctx context.Context, c *api.Client, named []api.Job, now
 		err error
 	}
 	results := make([]chan result, len(named))
+	queued := make(chan struct{}, maxCancelsAtOnce)
 	for i := range named {
 		results[i] = make(chan result, 1)
 		go func() {
+			if named[i].State == core.Submitted { // it has no program that takes its time to end
+				queued <- struct{}{}
+				defer func() { <-queued }()
+			}
 			job, err := end(ctx, jobRef(&named[i]))
 			results[i] <- result{job, err}
 		}()

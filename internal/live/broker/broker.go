@@ -42,6 +42,7 @@ type Options struct {
 	Rule     string        // by which agents predict; "": the usual one
 	Logs     joblog.Limits
 	Grace    *time.Duration // between SIGTERM and SIGKILL for a job that is cancelled; nil: DefaultGrace
+	MaxJobs  int            // of one user that have not ended; 0: DefaultMaxJobs
 	KeepJobs time.Duration  // what jobs wrote is dropped so long after their end; 0: never
 	Weather  Weather
 	// Moved hears of every transfer between two clusters, of which "" is the
@@ -113,6 +114,11 @@ type Broker struct {
 	wake      core.Time
 	pending   []store.Outbound // that the last broker had still to do
 	awaited   map[awaitedKey]*awaited
+	arrays    map[core.JobID]*array // with elements that have not ended
+	partial   map[core.JobID]*array // those of which not every element has its record
+	ending    map[core.JobID]*job   // that have ended and are not forgotten yet
+	jobsOf    map[uint32]int        // jobs of each user that have not ended, without a record too
+	alive     int                   // of all users
 
 	shelfLock   sync.Mutex // of shelves
 	appendLocks sync.Map   // by owner: one at a time adds to files of a user
@@ -136,7 +142,8 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 		return nil, errors.New("a broker needs a state folder")
 	}
 	b := &Broker{opt: opt, brought: broughtFiles{dir: filepath.Join(opt.State, "brought")}, mail: make(chan func(*turn), 256), stopped: make(chan struct{}),
-		jobs: map[core.JobID]*job{}, shelves: map[uint32]*replicas{}, wake: core.Never, awaited: map[awaitedKey]*awaited{}}
+		jobs: map[core.JobID]*job{}, shelves: map[uint32]*replicas{}, wake: core.Never, awaited: map[awaitedKey]*awaited{},
+		arrays: map[core.JobID]*array{}, partial: map[core.JobID]*array{}, ending: map[core.JobID]*job{}, jobsOf: map[uint32]int{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.setDefaultPlace(opt.Place)
 	b.opt.Engine.Whole = true // the parts of a job cannot be started together yet

@@ -74,7 +74,6 @@ func (t *turn) cancel(j *job, now bool) {
 	case w == nil: // it is held, or just being let in
 		t.passOn(j)
 		t.endHeld(j, 130, "the user asked for it")
-		t.wakeHeld()
 		return
 	}
 	// An agent that is away while its program runs is told when it is back.

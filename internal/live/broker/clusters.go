@@ -168,7 +168,7 @@ func (b *Broker) Reconfigure(ctx context.Context, clusters []Cluster, place core
 		b.setDefaultPlace(place)
 		before := len(b.clusters())
 		t.defineAll(clusters)
-		t.wakeHeld() // who could run nowhere perhaps can now
+		t.readyAgain() // who could run nowhere perhaps can now
 		t.after(func() {
 			for _, c := range b.clusters() {
 				if int(c.id) >= before {

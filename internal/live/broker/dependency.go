@@ -145,6 +145,11 @@ func (t *turn) elements(array core.JobID) (map[int]core.JobID, error) {
 // namesakes are the jobs of a user and a name that are not over.
 func (t *turn) namesakes(owner User, name string) []store.Wait {
 	var list []store.Wait
+	for id, a := range t.b.partial {
+		if a.pending() > 0 && a.Spec.Name == name && a.Template.Owner == owner.ID {
+			list = append(list, store.Wait{Job: id, Array: true, When: jobfile.Over})
+		}
+	}
 	for id, j := range t.b.jobs {
 		if j.spec != nil && !j.over && j.spec.Name == name && j.rec.Owner == owner.ID {
 			list = append(list, store.Wait{Job: id, When: jobfile.Over})
@@ -190,7 +195,11 @@ func (a *awaited) verdict(when jobfile.When) (met, never bool) {
 func (t *turn) members(key awaitedKey, f func(rec *store.Job, over bool)) error {
 	live := func(j *job) bool { return j != nil && j.spec != nil }
 	if !key.array {
-		if j := t.b.jobs[key.id]; live(j) {
+		j := t.b.jobs[key.id]
+		if j == nil {
+			j = t.elementOf(As(t.b.ctx, User{}), key.id)
+		}
+		if live(j) {
 			f(&j.rec, j.over)
 			return nil
 		}
@@ -201,7 +210,17 @@ func (t *turn) members(key awaitedKey, f func(rec *store.Job, over bool)) error 
 		f(rec, true)
 		return nil
 	}
-	left := -1                   // of its jobs, to be found elsewhere; -1: nobody knows
+	left := -1 // of its jobs, to be found elsewhere; -1: nobody knows
+	if a := t.b.partial[key.id]; a != nil {
+		left = a.Count
+		for n := a.Next; n < a.Count; n++ {
+			if a.isPending(n) {
+				rec := a.element(n)
+				f(&rec, false)
+				left--
+			}
+		}
+	}
 	for _, j := range t.b.jobs { // counted, in whatever order
 		if live(j) && j.rec.Parent == key.id {
 			if left < 0 {
@@ -377,10 +396,15 @@ func (t *turn) endHeld(j *job, code int, why string) {
 	t.explain(j, "end", core.Cancelled.String(), why, nil)
 	t.touch(j)
 	t.finished(j)
+	t.countOut(j)
 }
 
 // begun tells those who wait for it that a job has started.
 func (t *turn) begun(j *job) {
+	if a := t.b.arrayOf(&j.rec); a != nil && j.isCounted {
+		a.load.Queued--
+		t.fill(a)
+	}
 	t.tellWaiters(j, func(a *awaited) { a.fresh-- })
 }
 
@@ -391,6 +415,8 @@ func (t *turn) finished(j *job) {
 		return
 	}
 	j.over = true
+	t.b.ending[j.rec.ID] = j
+	t.b.count(j.rec.Owner, -1)
 	t.tidyOutgoing(j)
 	t.tellWaiters(j, func(a *awaited) {
 		a.left--
@@ -435,16 +461,19 @@ func (t *turn) awaitedOf(j *job) []*awaited {
 
 // reconsider lets those in that need not wait any longer.
 func (t *turn) reconsider(list []*job) {
-	ready := false
+	arrays := map[core.JobID]*array{}
 	for _, j := range list {
 		if t.consider(j) {
 			j.rec.Reason = ""
 			t.touch(j)
-			ready = true
+			t.makeReady(j)
+			if a := t.b.arrayOf(&j.rec); a != nil {
+				arrays[j.rec.Parent] = a
+			}
 		}
 	}
-	if ready {
-		t.wakeHeld()
+	for _, id := range slices.Sorted(maps.Keys(arrays)) {
+		t.fill(arrays[id])
 	}
 }
 

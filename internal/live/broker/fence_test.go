@@ -153,15 +153,14 @@ func TestWhatAnAgentOfAPastAttemptSaysIsNotHeard(t *testing.T) {
 		first.stays = true
 		first.mu.Unlock()
 		first.say(wire.Message{Kind: wire.Lost, Why: "the test says so"})
-		second := g.next()
-		second.run()
-		g.until(id, core.Running)
+		second := g.next() // when its agent connects the other is cut off
 		first.say(wire.Message{Kind: wire.Output, Stream: 1, Data: []byte("of the past")})
 		first.say(wire.Message{Kind: wire.Ended, Code: 9})
 		synctest.Wait()
-		if v := g.view(id); v.State != core.Running || v.Epoch != 2 || v.Out != 0 {
+		if v := g.view(id); v.State.Terminal() || v.Epoch != 2 || v.Out != 0 {
 			t.Errorf("it is %s in attempt %d and has written %d bytes", v.State, v.Epoch, v.Out)
 		}
+		second.run()
 		second.end(0)
 		g.until(id, core.Done)
 	})

@@ -83,6 +83,10 @@ func (t *turn) inherit(j *job, made map[inheritance]string) {
 		if work == w.rec.Work {
 			continue
 		}
+		if a := t.b.partial[w.rec.Parent]; a != nil && a.Template.Work == w.rec.Work { // those that follow find it too
+			a.Template.Work = work
+			t.keepArray(a)
+		}
 		w.rec.Work = work
 		if key := flock(w); w.rec.Parent == 0 || !written[key] {
 			written[key] = true

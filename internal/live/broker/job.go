@@ -34,6 +34,7 @@ type job struct {
 	awaits    bool            // it waits for others, or for a moment; it is held then
 	quote     *history.Quote
 	question  map[string]any // what the last decision was about
+	isCounted bool           // as one that its array has in the queue
 	over      bool           // terminal, and its results are home
 	left      bool           // what was to be left at clusters is there; of those who bring it home
 	kept      bool           // its description is stored

@@ -46,7 +46,7 @@ func (t *turn) taken(owner User, key string) ([]core.JobID, error) {
 		return nil, nil
 	}
 	unique := uniqueOf(owner, key)
-	for id, j := range t.b.jobs { // at most one has it
+	for id, j := range t.touched { // at most one has it, and that is not stored yet
 		if j.rec.Unique == unique {
 			return submittedWith(id, j.spec), nil
 		}

@@ -16,6 +16,7 @@ const letInRetry = time.Second
 // up beside the loop.
 func (t *turn) letIn(j *job) {
 	j.held = false
+	t.countIn(j)
 	inputs := j.rec.Inputs
 	t.after(func() {
 		t.b.goBeside(func(ctx context.Context) { t.b.lookUpAndEnter(j.as(ctx), j, inputs) })
@@ -56,6 +57,7 @@ func (t *turn) holdOn(j *job, nowhere error) {
 		return // cancelled meanwhile
 	}
 	j.held = true
+	t.uncount(j)
 	why := "no cluster can run it at present: " + oneLine(nowhere)
 	if j.rec.Reason != why {
 		j.rec.Reason = why

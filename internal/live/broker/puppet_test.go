@@ -252,9 +252,12 @@ type grid struct {
 
 	driverOfA driver.Driver // instead of a itself; nil: a
 
-	mu   sync.Mutex
-	br   *broker.Broker
-	stop func() error
+	mu       sync.Mutex
+	br       *broker.Broker
+	stop     func() error
+	endsWith chan error // what the broker ends with
+
+	maxJobs int // of one user; 0: the usual
 }
 
 func newGrid(t *testing.T) *grid { return newGridWith(t, nil) }
@@ -287,7 +290,7 @@ func (p *puppet) closeAll() {
 func (g *grid) options() broker.Options {
 	cfg := engine.DefaultConfig()
 	cfg.ScanEvery = time.Second
-	o := broker.Options{State: g.state, Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
+	o := broker.Options{State: g.state, MaxJobs: g.maxJobs, Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
 		Clusters: []broker.Cluster{
 			{Name: "a", Kind: g.a.kind, Managed: g.a.own, Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1, Memory: g.a.mem}}},
 			{Name: "b", Kind: g.b.kind, Driver: g.b, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}
@@ -323,6 +326,7 @@ func (g *grid) tryUp() error {
 	defer g.mu.Unlock()
 	g.br = b
 	g.stop = func() error { cancel(); return <-done }
+	g.endsWith = done
 	return nil
 }
 

@@ -23,6 +23,7 @@ type View struct {
 	Vitals   *wire.Vitals // nil if it does not run, or has not said yet
 	VitalsAt core.Time
 	Over     bool // its life is over and its results are home
+	Pending  int  // it stands for so many jobs of its array that have not been queued yet, itself included
 	// Unreturned is why its results are not home though its life is over; "": they
 	// are, or on their way.
 	Unreturned string
@@ -68,7 +69,7 @@ func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
 		return nil, nil, err
 	}
 	if n, err := strconv.ParseInt(ref, 10, 64); err == nil {
-		if err := b.ask(ctx, func(*turn) { live = b.jobs[core.JobID(n)] }); err != nil {
+		if live, err = b.liveJob(ctx, core.JobID(n)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -81,6 +82,11 @@ func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
 	}
 	if live == nil {
 		rec, err := b.stored(ctx, ref)
+		if errors.Is(err, store.ErrNoJob) {
+			if rec, err = b.pendingElement(ctx, ref, err); err == nil {
+				ref = strconv.FormatInt(int64(rec.ID), 10)
+			}
+		}
 		if n, e := strconv.ParseInt(ref, 10, 64); e == nil && (errors.Is(err, store.ErrManyJobs) || err == nil && rec.ID != core.JobID(n)) {
 			err = store.ErrNoJob // a number is a number, not the beginning of a unique id
 		}
@@ -101,6 +107,30 @@ func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
 	}
 	v, err := b.view(ctx, live)
 	return live, v, err
+}
+
+// liveJob is a job that has not been forgotten; nil if there is none. An element of an
+// array that has no record gets one.
+func (b *Broker) liveJob(ctx context.Context, id core.JobID) (live *job, err error) {
+	err = b.ask(ctx, func(t *turn) {
+		if live = b.jobs[id]; live == nil {
+			live = t.elementOf(ctx, id)
+		}
+	})
+	return live, err
+}
+
+// pendingElement finds an element of an array that has no record by its unique id, and
+// gives it one.
+func (b *Broker) pendingElement(ctx context.Context, ref string, instead error) (*store.Job, error) {
+	id, err := b.pendingByUnique(ctx, ref)
+	if err != nil || id == 0 {
+		return nil, cmp.Or(err, instead)
+	}
+	if _, err := b.liveJob(ctx, id); err != nil {
+		return nil, err
+	}
+	return b.stored(ctx, strconv.FormatInt(int64(id), 10))
 }
 
 func (b *Broker) view(ctx context.Context, j *job) (*View, error) {
@@ -151,6 +181,15 @@ func (b *Broker) lookAway(ctx context.Context, j *job) {
 // Jobs lists the jobs of who asks, newest first: those that live and the last
 // few, or all.
 func (b *Broker) Jobs(ctx context.Context, all bool) ([]View, error) {
+	return b.jobsOfUser(ctx, all, true)
+}
+
+// jobsEach is Jobs with every element of an array by itself.
+func (b *Broker) jobsEach(ctx context.Context, all bool) ([]View, error) {
+	return b.jobsOfUser(ctx, all, false)
+}
+
+func (b *Broker) jobsOfUser(ctx context.Context, all, together bool) ([]View, error) {
 	u, err := b.user(ctx)
 	if err != nil {
 		return nil, err
@@ -159,7 +198,7 @@ func (b *Broker) Jobs(ctx context.Context, all bool) ([]View, error) {
 	if b.opt.Users == nil {
 		name = ""
 	}
-	return b.list(ctx, all, name, b.owns)
+	return b.list(ctx, all, name, b.owns, together)
 }
 
 var errTheirs = &badinput.Error{Field: "--all-users", Problem: "only root sees the jobs of others"}
@@ -169,11 +208,20 @@ func (b *Broker) JobsOfAll(ctx context.Context, all bool) ([]View, error) {
 	if u, err := b.user(ctx); err != nil || u.ID != 0 {
 		return nil, cmp.Or(err, error(errTheirs))
 	}
-	return b.list(ctx, all, "", b.sees)
+	return b.list(ctx, all, "", b.sees, true)
 }
 
-func (b *Broker) list(ctx context.Context, all bool, user string, shown func(context.Context, *store.Job) bool) ([]View, error) {
+// list lists jobs. Elements of an array that have not been queued are one job
+// together, or each by itself.
+func (b *Broker) list(ctx context.Context, all bool, user string, shown func(context.Context, *store.Job) bool, together bool) ([]View, error) {
 	const few = 20
+	var pending []pendingElements
+	notQueued := func(t *turn) {
+		pending = t.snapshotPending(func(a *array) bool { return shown(ctx, &a.Template) })
+	}
+	if err := b.ask(ctx, notQueued); err != nil { // before the records are read, or one would be missed
+		return nil, err
+	}
 	recs, err := b.opt.Store.Jobs(ctx, store.Filter{Limit: few, User: user})
 	if err == nil && all {
 		recs, err = b.opt.Store.Jobs(ctx, store.Filter{User: user})
@@ -187,7 +235,10 @@ func (b *Broker) list(ctx context.Context, all bool, user string, shown func(con
 		seen[recs[i].ID] = true
 	}
 	var list []View
-	err = b.ask(ctx, func(*turn) {
+	err = b.ask(ctx, func(t *turn) {
+		if together {
+			notQueued(t)
+		}
 		for _, j := range b.jobs {
 			if j.spec != nil && !seen[j.rec.ID] && !all && shown(ctx, &j.rec) {
 				recs = append(recs, j.rec)
@@ -202,6 +253,16 @@ func (b *Broker) list(ctx context.Context, all bool, user string, shown func(con
 			list = append(list, v)
 		}
 	})
+	for i := range list {
+		seen[list[i].ID] = true
+	}
+	for i := range pending {
+		for _, v := range pending[i].views(together) {
+			if !seen[v.ID] { // else it was queued meanwhile
+				list = append(list, v)
+			}
+		}
+	}
 	sortViews(list)
 	return list, err
 }
@@ -365,8 +426,9 @@ func (b *Broker) Live(ctx context.Context) (int, error) {
 		n := new(int)
 		try, cancel := context.WithTimeout(ctx, 2*untilRoom)
 		err := b.ask(try, func(*turn) {
-			for _, j := range b.jobs {
-				if !j.over || !j.line.idle() {
+			*n = b.alive
+			for _, j := range b.ending {
+				if !j.line.idle() {
 					*n++
 				}
 			}

@@ -129,7 +129,7 @@ func (t *turn) ended(j *job, ev *core.Event) {
 	} else {
 		t.after(func() { t.b.bringHome(j) })
 	}
-	t.next(j)
+	t.countOut(j)
 }
 
 func (b *Broker) summary(j *job) map[string]any {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -28,7 +29,7 @@ func (b *Broker) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.canRun(l.Jobs); err != nil {
+	if err := b.canRun(l); err != nil {
 		return err
 	}
 	known, err := b.opt.Store.Setting(ctx, "clusters")
@@ -61,6 +62,9 @@ func (b *Broker) load(ctx context.Context) error {
 	if err := b.resumeNumbers(ctx, l.NextJob); err != nil {
 		return err
 	}
+	if err := b.loadArrays(ctx, l.Arrays); err != nil {
+		return err
+	}
 	for i := range l.Jobs {
 		rec := l.Jobs[i]
 		j := newJob(rec)
@@ -77,6 +81,10 @@ func (b *Broker) load(ctx context.Context) error {
 			return err
 		}
 		b.jobs[rec.ID] = j
+		b.count(rec.Owner, 1)
+		if a := b.arrayOf(&j.rec); a != nil {
+			a.live++
+		}
 		if j.spec != nil && j.spec.Pattern != nil {
 			b.patterns.Store(true)
 		}
@@ -85,7 +93,11 @@ func (b *Broker) load(ctx context.Context) error {
 }
 
 // canRun refuses jobs that this broker would run as somebody else than their owner.
-func (b *Broker) canRun(jobs []store.Job) error {
+func (b *Broker) canRun(l *store.Loaded) error {
+	jobs := l.Jobs
+	for i := range l.Arrays {
+		jobs = append(jobs[:len(jobs):len(jobs)], l.Arrays[i].Element(0, 0))
+	}
 	for i := range jobs {
 		if j := &jobs[i]; b.opt.Users == nil && j.Owner != 0 {
 			return &badinput.Error{Field: "--shared", Problem: fmt.Sprintf("needed: job %d of %s is in this state folder, which is that of a broker of several users", j.ID, j.User)}
@@ -240,10 +252,13 @@ func (b *Broker) maybeSnapshot(ctx context.Context) error {
 func (b *Broker) resume() {
 	for id, j := range b.jobs {
 		j.held = !j.rec.State.Terminal() && b.eng.World().Job(id) == nil // of an array, or submitted just before the end
+		if !j.held && !j.rec.State.Terminal() {
+			(&turn{b: b}).countIn(j)
+		}
 	}
 	b.tell(func(t *turn) { // before anybody can come home to those who wait
 		t.awaitAgain()
-		t.wakeHeld()
+		t.readyAgain()
 		t.step(&core.Input{Kind: core.Tick})
 	})
 	for _, o := range b.pending {
@@ -251,7 +266,7 @@ func (b *Broker) resume() {
 		if j == nil { // over; only its folder is left
 			j = newJob(store.Job{ID: o.Command.Job, Epoch: o.Command.Epoch, State: core.Done})
 			j.over = true
-			b.jobs[o.Command.Job] = j
+			b.jobs[o.Command.Job], b.ending[o.Command.Job] = j, j
 		}
 		b.carryOut(j, o.ID, o.Command)
 	}
@@ -303,25 +318,20 @@ func (b *Broker) endStale(ctx context.Context, c *cluster, found []driver.Found)
 	}
 }
 
-// wakeHeld lets those in that a crash, or others, kept from the engine: the first
-// of every array, as many as may run at once.
-func (t *turn) wakeHeld() {
-	running := map[core.JobID]int{}
+// readyAgain lets those in that a crash kept from the engine, as many of each array as
+// may be in the queue at once.
+func (t *turn) readyAgain() {
 	var held []*job
 	for _, j := range t.b.jobs {
-		switch {
-		case j.awaits:
-		case j.held:
+		if j.held && !j.awaits {
 			held = append(held, j)
-		case !j.rec.State.Terminal():
-			running[j.rec.Parent]++
 		}
 	}
 	slices.SortFunc(held, func(a, b *job) int { return int(a.rec.ID - b.rec.ID) })
 	for _, j := range held {
-		if p := j.rec.Parent; p == 0 || running[p] < j.spec.Array.AtOnce || j.spec.Array.AtOnce == 0 {
-			running[p]++
-			t.letIn(j)
-		}
+		t.makeReady(j)
+	}
+	for _, id := range slices.Sorted(maps.Keys(t.b.arrays)) {
+		t.fill(t.b.arrays[id])
 	}
 }

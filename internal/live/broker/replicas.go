@@ -263,6 +263,13 @@ func (b *Broker) stagedRoots(ctx context.Context) ([]string, error) {
 	b.shelfLock.Unlock()
 	err := b.ask(ctx, func(t *turn) {
 		t.keepReplicas()
+		for _, a := range b.partial { // order-free: a set
+			for _, in := range a.Template.Inputs {
+				if in.Tree != "" {
+					roots = append(roots, in.Tree)
+				}
+			}
+		}
 		for _, j := range b.jobs { // order-free: a set
 			for _, in := range j.rec.Inputs {
 				if in.Tree != "" {

@@ -59,7 +59,7 @@ func (s *selection) add(ctx context.Context, r *jobref.Ref) error {
 	case jobref.Elements:
 		return s.elements(ctx, r)
 	case jobref.All:
-		list, err := s.b.Jobs(ctx, false)
+		list, err := s.b.jobsEach(ctx, false)
 		s.take(slices.DeleteFunc(list, func(v View) bool { return v.State.Terminal() }))
 		return err
 	case jobref.Last:
@@ -85,25 +85,45 @@ func (s *selection) number(ctx context.Context, ref string) error {
 
 // array lists the jobs of an array that who asks may see.
 func (b *Broker) array(ctx context.Context, id core.JobID) ([]View, error) {
+	var pending []pendingElements
+	if err := b.ask(ctx, func(t *turn) {
+		pending = t.snapshotPending(func(a *array) bool { return a.ID == id && b.sees(ctx, &a.Template) })
+	}); err != nil {
+		return nil, err
+	}
 	recs, err := b.opt.Store.Jobs(ctx, store.Filter{Parent: id})
 	if err != nil {
 		return nil, err
 	}
 	recs = slices.DeleteFunc(recs, func(r store.Job) bool { return !b.sees(ctx, &r) })
-	return b.asTheyAre(ctx, recs)
+	list, err := b.asTheyAre(ctx, recs)
+	seen := map[core.JobID]bool{}
+	for i := range list {
+		seen[list[i].ID] = true
+	}
+	for i := range pending {
+		for _, v := range pending[i].views(false) {
+			if !seen[v.ID] { // else it was queued meanwhile
+				list = append(list, v)
+			}
+		}
+	}
+	return list, err
 }
 
 // asTheyAre are stored jobs as they are now.
 func (b *Broker) asTheyAre(ctx context.Context, recs []store.Job) ([]View, error) {
-	var list []View
+	list := make([]View, len(recs))
+	at := make(map[core.JobID]int, len(recs))
+	for i := range recs {
+		list[i], at[recs[i].ID] = View{Job: recs[i], Over: true}, i
+	}
 	err := b.ask(ctx, func(*turn) {
-		for i := range recs {
-			v := View{Job: recs[i], Over: true}
-			if j := b.jobs[recs[i].ID]; j != nil && j.spec != nil {
-				v.Job, v.Over = j.rec, j.over
-				v.Vitals, v.VitalsAt = j.lastVitals()
+		for id, j := range b.jobs { // in whatever order; fewer than the elements of a large array
+			if i, asked := at[id]; asked && j.spec != nil {
+				list[i].Job, list[i].Over = j.rec, j.over
+				list[i].Vitals, list[i].VitalsAt = j.lastVitals()
 			}
-			list = append(list, v)
 		}
 	})
 	return list, err
@@ -139,7 +159,7 @@ func (s *selection) elements(ctx context.Context, r *jobref.Ref) error {
 
 // matching adds all jobs for which is holds; there must be one.
 func (s *selection) matching(ctx context.Context, r *jobref.Ref, is func(*View) bool) error {
-	list, err := s.b.Jobs(ctx, true)
+	list, err := s.b.jobsEach(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -176,7 +196,7 @@ func (s *selection) whole(ctx context.Context, v *View) error {
 
 // named adds the jobs of a name; what is no name may be a unique id.
 func (s *selection) named(ctx context.Context, r *jobref.Ref) error {
-	list, err := s.b.Jobs(ctx, true)
+	list, err := s.b.jobsEach(ctx, true)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -69,7 +70,7 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 				refused = neverFits(spec, reason)
 				return
 			}
-			ids, refused = t.submitAll(owner, spec, caught, inputs, wants, proto, why, quotes)
+			ids, refused = t.submitAll(&submission{owner, spec, caught, inputs, wants, proto, why, quotes})
 		})
 		if err != nil {
 			return nil, err
@@ -104,53 +105,99 @@ func (b *Broker) acceptable(ctx context.Context, spec *jobfile.Job, work string)
 	return nil
 }
 
-func (t *turn) submitAll(owner User, spec *jobfile.Job, work string, inputs []store.Input, wants []want, proto *core.Job, why string, quotes []Quote) ([]core.JobID, error) {
-	var ids []core.JobID
-	parent, atOnce := core.JobID(0), 0
-	indices := indices(spec.Array)
-	waits, err := t.waitsOf(owner, spec, wants, indices)
+// submission is a job, or an array, that is to be taken in, and what was found out
+// about it beside the loop.
+type submission struct {
+	owner  User
+	spec   *jobfile.Job
+	work   string
+	inputs []store.Input
+	wants  []want
+	proto  *core.Job
+	why    string // how its need is known
+	quotes []Quote
+}
+
+// record is the record of a new job, without what tells it from others of its array.
+func (s *submission) record(now core.Time) store.Job {
+	rec := store.Job{User: s.owner.Name, Owner: s.owner.ID, Submitted: now, Spec: s.spec, State: core.Submitted,
+		Deadline: s.proto.Deadline, Work: s.work, Named: s.spec.Stdout+s.spec.Stderr != "", NamesOutputs: len(s.spec.Outputs) > 0,
+		Inputs: slices.Clone(s.inputs), PinnedTo: s.spec.StartOn}
+	if s.spec.Begin > 0 {
+		rec.NotBefore = now.Add(s.spec.Begin)
+	}
+	return rec
+}
+
+// DefaultMaxJobs is how many jobs of one user may be there that have not ended.
+const DefaultMaxJobs = 200_000
+
+// count notes that a user has more jobs that have not ended, or fewer.
+func (b *Broker) count(owner uint32, n int) {
+	b.alive += n
+	if b.jobsOf[owner] += n; b.jobsOf[owner] == 0 {
+		delete(b.jobsOf, owner)
+	}
+}
+
+// mayHave refuses jobs beyond what one user may have.
+func (b *Broker) mayHave(owner User, n int) error {
+	limit := cmp.Or(b.opt.MaxJobs, DefaultMaxJobs)
+	if b.jobsOf[owner.ID]+n <= limit {
+		return nil
+	}
+	return &badinput.Error{Field: "jobs", Value: fmt.Sprint(n), Problem: fmt.Sprintf(
+		"too many: %d of yours have not ended, and a user may have %d (limits.jobs in the broker's settings)", b.jobsOf[owner.ID], limit)}
+}
+
+func (t *turn) submitAll(s *submission) ([]core.JobID, error) {
+	spec, owner := s.spec, s.owner
+	n := max(1, spec.Array.Len())
+	if err := t.b.mayHave(owner, n); err != nil {
+		return nil, err
+	}
+	numbers := []int{0} // one is enough where all elements wait for the same
+	if !isSplit(spec) {
+		numbers = indices(spec.Array)
+	}
+	waits, err := t.waitsOf(owner, spec, s.wants, numbers)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.b.reserveNumbers(len(indices)); err != nil {
+	if err := t.b.reserveNumbers(n); err != nil {
 		return nil, err
 	}
-	if spec.Array.Len() > 0 {
-		parent, atOnce = t.b.nextJob, spec.Array.AtOnce
+	t.b.count(owner.ID, n)
+	if isSplit(spec) {
+		return t.submitArray(s, waits[0]), nil
 	}
-	in := 0
-	for n, index := range indices {
-		id := t.b.nextJob
+	parent := core.JobID(0)
+	if spec.Array.Len() > 0 {
+		parent = t.b.nextJob
+	}
+	var ids []core.JobID
+	for i, index := range numbers {
+		j := newJob(s.record(t.now))
+		j.rec.ID, j.rec.Unique, j.rec.Parent, j.rec.Index, j.rec.After = t.b.nextJob, newUnique(), parent, index, waits[i]
+		if i == 0 { // the first of an array stands for all of them
+			j.rec.Unique = uniqueOf(owner, spec.Key)
+		}
 		t.b.nextJob++
-		unique := newUnique()
-		if n == 0 { // the first of an array stands for all of them
-			unique = uniqueOf(owner, spec.Key)
-		}
-		j := newJob(store.Job{ID: id, Unique: unique, User: owner.Name, Owner: owner.ID, Submitted: t.now, Parent: parent, Spec: spec,
-			Index: index, State: core.Submitted, Deadline: proto.Deadline, Work: work, Named: spec.Stdout+spec.Stderr != "", NamesOutputs: len(spec.Outputs) > 0,
-			Inputs: slices.Clone(inputs), After: waits[n], PinnedTo: spec.StartOn})
-		if spec.Begin > 0 {
-			j.rec.NotBefore = t.now.Add(spec.Begin)
-		}
-		t.b.jobs[id] = j
-		t.touch(j)
-		ids = append(ids, id)
-		t.explain(j, "submit", "accepted", why, estimateInputs(proto))
+		t.adopt(j)
+		ids = append(ids, j.rec.ID)
+		t.explain(j, "submit", "accepted", s.why, estimateInputs(s.proto))
 		t.explainAway(j)
-		if spec.StartOn != "" {
-			t.explain(j, "submit", "to start on "+spec.StartOn, "planned by its workflow; it may be moved from there", nil)
-		}
+		t.explainStart(j)
 		if t.waitsFirst(j) {
 			continue
 		}
-		if atOnce > 0 && in >= atOnce {
-			j.held = true
-			j.rec.Reason = fmt.Sprintf("at most %d jobs of the array run at once", atOnce)
+		if a := t.b.arrayOf(&j.rec); a != nil && a.load.Admit(1) == 0 {
+			t.makeReady(j)
 			continue
 		}
-		in++
-		t.enter(j, proto)
-		t.quoted(j, quotes)
+		t.countIn(j)
+		t.enter(j, s.proto)
+		t.quoted(j, s.quotes)
 	}
 	return ids, nil
 }
@@ -164,6 +211,13 @@ func indices(a jobfile.ArrayRange) []int {
 	return a.Indices()
 }
 
+// explainStart says where a workflow wants a job to start.
+func (t *turn) explainStart(j *job) {
+	if on := j.spec.StartOn; on != "" {
+		t.explain(j, "submit", "to start on "+on, "planned by its workflow; it may be moved from there", nil)
+	}
+}
+
 // enter hands a job to the engine.
 func (t *turn) enter(j *job, proto *core.Job) {
 	j.held = false
@@ -174,22 +228,6 @@ func (t *turn) enter(j *job, proto *core.Job) {
 		in.Aim = core.AimAt(c.id)
 	}
 	t.step(&in)
-}
-
-// next lets the next element of an array in when one of them has ended.
-func (t *turn) next(ended *job) {
-	if ended.rec.Parent == 0 {
-		return
-	}
-	var first *job
-	for _, j := range t.b.jobs { // the lowest number is sought, in whatever order
-		if j.held && !j.awaits && j.rec.Parent == ended.rec.Parent && (first == nil || j.rec.ID < first.rec.ID) {
-			first = j
-		}
-	}
-	if first != nil {
-		t.letIn(first)
-	}
 }
 
 // seating is a job's pattern, or one in which nobody talks, if it has none but is to be on

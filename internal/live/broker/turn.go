@@ -16,7 +16,8 @@ type turn struct {
 	b       *Broker
 	now     core.Time
 	batch   store.Batch
-	touched map[core.JobID]*job // whose records are to be written
+	touched map[core.JobID]*job   // whose records are to be written
+	arrays  map[core.JobID]*array // likewise
 	then    []func()
 
 	looseEnds []*job // that may be forgotten now
@@ -43,7 +44,9 @@ func (b *Broker) turn(ctx context.Context, f func(*turn)) error {
 	return t.commit(ctx)
 }
 
-func (b *Broker) newTurn() *turn { return &turn{b: b, now: b.now(), touched: map[core.JobID]*job{}} }
+func (b *Broker) newTurn() *turn {
+	return &turn{b: b, now: b.now(), touched: map[core.JobID]*job{}, arrays: map[core.JobID]*array{}}
+}
 
 func (t *turn) commit(ctx context.Context) error {
 	b := t.b
@@ -56,6 +59,12 @@ func (t *turn) commit(ctx context.Context) error {
 			rec.Spec = nil // it is stored, and never changes
 		}
 		t.batch.Jobs = append(t.batch.Jobs, rec)
+	}
+	for _, a := range t.arrays {
+		t.batch.Arrays = append(t.batch.Arrays, a.Array)
+		if a.IsComplete() {
+			delete(b.partial, a.ID)
+		}
 	}
 	if t.needed() {
 		t.batch.First = b.nextEvent
@@ -74,7 +83,7 @@ func (t *turn) commit(ctx context.Context) error {
 	}
 	for _, j := range t.looseEnds {
 		if j.forgettable() {
-			delete(b.jobs, j.rec.ID)
+			b.drop(j)
 		}
 	}
 	return b.maybeSnapshot(ctx)
@@ -116,7 +125,7 @@ func (b *Broker) Stuck() error {
 
 func (t *turn) needed() bool {
 	x := &t.batch
-	return len(x.Events)+len(x.Send)+len(x.Sent)+len(x.Jobs)+len(x.Entries)+len(x.Checkpoints)+len(x.Forget)+
+	return len(x.Events)+len(x.Send)+len(x.Sent)+len(x.Jobs)+len(x.Arrays)+len(x.Entries)+len(x.Checkpoints)+len(x.Forget)+
 		len(x.Runs)+len(x.Transfers)+len(x.Quotes)+len(x.Settings)+len(x.Weather) > 0 || x.Thin != nil
 }
 

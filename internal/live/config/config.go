@@ -90,10 +90,11 @@ type Weather struct {
 	Network string        // file that describes what may not be measured; "": none
 }
 
-// Limits bound what a job may bring along.
+// Limits bound what a job may bring along, and how many jobs there may be.
 type Limits struct {
 	Work  int64 // bytes in a work folder
 	Files int   // in a work folder
+	Jobs  int   // of one user that have not ended
 }
 
 // Idle lists what of the settings has no effect yet, for the user.
@@ -156,7 +157,7 @@ func Default(cpus []int) *Config {
 		Policy:   Policy{Place: core.DeadlineFirst, Approach: "pwa", Malleable: "marginal"},
 		Sample:   2 * time.Second,
 		Keep:     Keep{Jobs: 30 * 24 * time.Hour, Logs: 256 << 20},
-		Limits:   Limits{Work: 16 << 30, Files: 1_000_000},
+		Limits:   Limits{Work: 16 << 30, Files: 1_000_000, Jobs: 200_000},
 	}
 }
 

@@ -46,7 +46,7 @@ clusters:
 policy: {place: wf, approach: pra, malleable: egs}
 intervals: {sample: 500ms}
 keep: {jobs: 7d, logs: 10M}
-limits: {work: 1G, files: 1000}
+limits: {work: 1G, files: 1000, jobs: 500}
 `)
 	want := &Config{
 		File: "c.yaml",
@@ -57,7 +57,7 @@ limits: {work: 1G, files: 1000}
 		Policy: Policy{Place: core.WorstFit, Approach: "pra", Malleable: "egs"},
 		Sample: 500 * time.Millisecond,
 		Keep:   Keep{Jobs: 7 * 24 * time.Hour, Logs: 10 << 20},
-		Limits: Limits{Work: 1 << 30, Files: 1000},
+		Limits: Limits{Work: 1 << 30, Files: 1000, Jobs: 500},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

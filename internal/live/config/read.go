@@ -53,6 +53,7 @@ func Read(name string, data []byte, cpus []int) (*Config, error) {
 			v.Mapping(
 				yamlfile.Set("work", &c.Limits.Work, positiveSize),
 				yamlfile.Set("files", &c.Limits.Files, func(v yamlfile.Value) int { return v.Whole(1, maxFiles) }),
+				yamlfile.Set("jobs", &c.Limits.Jobs, func(v yamlfile.Value) int { return v.Whole(1, maxFiles) }),
 			)
 		}),
 		yamlfile.Key("weather", c.Weather.read),

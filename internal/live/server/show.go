@@ -24,6 +24,7 @@ func (s *server) show(v *broker.View) api.Job {
 	if spec := v.Spec; spec != nil {
 		j.Name, j.Command, j.Procs, j.Confidence = spec.Name, spec.Argv, spec.Min, spec.Confidence
 	}
+	j.Pending = v.Pending
 	if v.Parent != 0 {
 		j.Index, j.Array = &v.Index, v.Parent
 	}

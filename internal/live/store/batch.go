@@ -16,7 +16,7 @@ func (b *Batch) NextSend(next uint64) uint64 {
 
 // Empty reports whether there is nothing in the batch.
 func (b *Batch) Empty() bool {
-	return len(b.Events)+len(b.Send)+len(b.Sent)+len(b.Jobs)+len(b.Entries)+len(b.Checkpoints)+len(b.Forget)+
+	return len(b.Events)+len(b.Send)+len(b.Sent)+len(b.Jobs)+len(b.Arrays)+len(b.Entries)+len(b.Checkpoints)+len(b.Forget)+
 		len(b.Runs)+len(b.Transfers)+len(b.Quotes)+len(b.Settings)+len(b.Weather) == 0 && b.Thin == nil
 }
 
@@ -36,6 +36,11 @@ func (b *Batch) Check(nextEvent, nextSend uint64) error {
 	for i := range b.Jobs {
 		if j := &b.Jobs[i]; j.ID <= 0 || j.Unique == "" {
 			return fmt.Errorf("a job has number %d and unique id %q", j.ID, j.Unique)
+		}
+	}
+	for i := range b.Arrays {
+		if a := &b.Arrays[i]; a.ID <= 0 || a.Spec == nil || a.Next < 0 {
+			return fmt.Errorf("an array has number %d and goes on with element %d", a.ID, a.Next)
 		}
 	}
 	for i := range b.Weather {

@@ -66,7 +66,8 @@ type Batch struct {
 	Send []Outbound // commands to be carried out; ids grow, also from batch to batch
 	Sent []uint64   // ids of commands that have been
 
-	Jobs        []Job // put in place of what is there
+	Jobs        []Job   // put in place of what is there
+	Arrays      []Array // likewise; one that is complete is dropped
 	Entries     []Entry
 	Checkpoints []Checkpoint
 	Forget      []CheckpointID // that are not to be used any more
@@ -111,6 +112,7 @@ type Loaded struct {
 	Events    []core.Event
 	Outbox    []Outbound // in the order of their ids
 	Jobs      []Job      // those that are open, by number
+	Arrays    []Array    // those that are not complete, by number
 	NextJob   core.JobID // the first number that no job has had
 	NextSend  uint64     // the first id that no command has had
 }
@@ -139,6 +141,7 @@ type Filter struct {
 	Open   bool       // only those that are not over
 	User   string     // "": of all users
 	Parent core.JobID // only the elements of this array; 0: all
+	From   core.JobID // only this number and higher ones
 	Limit  int        // 0: all
 }
 

@@ -142,6 +142,9 @@ type Job struct {
 	Index    *int       `json:"index"`           // of an array
 	Array    core.JobID `json:"array,omitempty"` // the number of its array
 	Attempts int        `json:"attempts"`
+	// Pending is how many jobs of its array it stands for in a list, itself included:
+	// those that have not been queued yet are listed as one.
+	Pending int `json:"pending,omitempty"`
 
 	Submitted *Time `json:"submitted"`
 	Started   *Time `json:"started"` // for the first time

@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,7 @@ type Disk struct {
 	nextSend  uint64
 	nextJob   core.JobID
 	jobs      map[core.JobID]store.Job
+	arrays    map[core.JobID]store.Array
 	entries   map[core.JobID][]wire.Entry
 	saved     map[store.CheckpointID]wire.Saved
 	runs      map[attempt]history.Run
@@ -54,7 +56,7 @@ type quoteID struct {
 
 // NewDisk is an empty disk.
 func NewDisk() *Disk {
-	return &Disk{first: 1, nextSend: 1, nextJob: 1, jobs: map[core.JobID]store.Job{}, entries: map[core.JobID][]wire.Entry{},
+	return &Disk{first: 1, nextSend: 1, nextJob: 1, jobs: map[core.JobID]store.Job{}, arrays: map[core.JobID]store.Array{}, entries: map[core.JobID][]wire.Entry{},
 		saved: map[store.CheckpointID]wire.Saved{}, runs: map[attempt]history.Run{},
 		quotes: map[quoteID]history.Quote{}, settings: map[string]string{}, weather: map[readingID]float64{}}
 }
@@ -143,6 +145,9 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) error {
 	if err != nil {
 		return err
 	}
+	for i := range fresh.Arrays { // a number is no part of the body
+		fresh.Arrays[i].ID = b.Arrays[i].ID
+	}
 	s.d.put(&fresh, jobs)
 	return nil
 }
@@ -201,6 +206,13 @@ func (d *Disk) put(b *store.Batch, jobs []store.Job) {
 		d.jobs[jobs[i].ID] = jobs[i]
 		d.nextJob = max(d.nextJob, jobs[i].ID+1)
 	}
+	for i := range b.Arrays {
+		a := b.Arrays[i]
+		d.nextJob = max(d.nextJob, a.End())
+		if d.arrays[a.ID] = a; a.IsComplete() {
+			delete(d.arrays, a.ID)
+		}
+	}
 	for _, e := range b.Entries {
 		d.entries[e.Job] = append(d.entries[e.Job], e.Entry)
 	}
@@ -237,6 +249,9 @@ func (s *Store) Load(ctx context.Context) (*store.Loaded, error) {
 	l := &store.Loaded{First: d.first, Events: slices.Clone(d.events), Outbox: slices.Clone(d.outbox),
 		NextJob: d.nextJob, NextSend: d.nextSend, Snapshots: slices.Clone(d.snapshots)}
 	l.Jobs = d.list(func(j *store.Job) bool { return j.Open() })
+	for _, id := range slices.Sorted(maps.Keys(d.arrays)) {
+		l.Arrays = append(l.Arrays, d.arrays[id])
+	}
 	return l, nil
 }
 
@@ -309,7 +324,7 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 	}
 	defer leave()
 	list := s.d.list(func(j *store.Job) bool {
-		return (!f.Open || j.Open()) && (f.User == "" || j.User == f.User) && (f.Parent == 0 || j.Parent == f.Parent)
+		return (!f.Open || j.Open()) && (f.User == "" || j.User == f.User) && (f.Parent == 0 || j.Parent == f.Parent) && j.ID >= f.From
 	})
 	slices.Reverse(list)
 	return limited(list, f.Limit), nil

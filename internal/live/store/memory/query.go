@@ -52,6 +52,9 @@ func (s *Store) Roots(ctx context.Context) ([]string, error) {
 			needed[j.Work], needed[j.Result] = true, true
 		}
 	}
+	for _, a := range s.d.arrays {
+		needed[a.Template.Work] = true
+	}
 	for _, c := range s.d.saved {
 		needed[c.Work], needed[c.Image] = true, true
 	}

@@ -15,7 +15,7 @@ import (
 type statements struct {
 	event, send, sent, job, jobKeep, entry, checkpoint, forget *sql.Stmt
 	run, transfer, quote, setting, unset                       *sql.Stmt
-	reading, thin, drop, count                                 *sql.Stmt
+	reading, thin, drop, count, array, arrayDone               *sql.Stmt
 }
 
 // texts pairs each statement with its text.
@@ -31,7 +31,10 @@ func (t *statements) texts() map[**sql.Stmt]string {
 			spec = excluded.spec, spec_sum = excluded.spec_sum`,
 		&t.jobKeep: `UPDATE jobs SET unique_id = ?2, user = ?3, submitted = ?4, parent = ?5, open = ?6, work = ?7, result = ?8, body = ?9, sum = ?10
 			WHERE number = ?1`,
-		&t.entry: "INSERT INTO entries (job, body) VALUES (?, ?)",
+		&t.array: `INSERT INTO arrays (number, work, sum, body) VALUES (?, ?, ?, ?)
+			ON CONFLICT DO UPDATE SET work = excluded.work, sum = excluded.sum, body = excluded.body`,
+		&t.arrayDone: "DELETE FROM arrays WHERE number = ?",
+		&t.entry:     "INSERT INTO entries (job, body) VALUES (?, ?)",
 		&t.checkpoint: `INSERT INTO checkpoints (job, n, image, work, body) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET image = excluded.image, work = excluded.work, body = excluded.body`,
 		&t.forget: "DELETE FROM checkpoints WHERE job = ? AND n = ?",
@@ -149,6 +152,11 @@ func (s *Store) put(ctx context.Context, b *store.Batch) error {
 			return fmt.Errorf("job %d: %w", b.Jobs[i].ID, err)
 		}
 	}
+	for i := range b.Arrays {
+		if err := s.putArray(ctx, &b.Arrays[i]); err != nil {
+			return fmt.Errorf("array %d: %w", b.Arrays[i].ID, err)
+		}
+	}
 	if err := s.putTales(ctx, b); err != nil {
 		return err
 	}
@@ -207,6 +215,19 @@ func (s *Store) putJob(ctx context.Context, j *store.Job) error {
 		return err
 	}
 	return errors.New("is new and has no description")
+}
+
+func (s *Store) putArray(ctx context.Context, a *store.Array) error {
+	if a.IsComplete() {
+		_, err := s.stmts.arrayDone.ExecContext(ctx, int64(a.ID))
+		return err
+	}
+	body, err := encode(a)
+	if err != nil {
+		return err
+	}
+	_, err = s.stmts.array.ExecContext(ctx, int64(a.ID), a.Template.Work, sum(body), body)
+	return err
 }
 
 // putTales stores what is told of jobs: decisions and checkpoints.

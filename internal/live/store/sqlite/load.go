@@ -102,7 +102,24 @@ func (s *Store) loadJobs(ctx context.Context, l *store.Loaded) (err error) {
 	if l.Jobs, err = jobs(ctx, s.write, "WHERE open = 1 ORDER BY number"); err != nil {
 		return err
 	}
-	return s.write.QueryRowContext(ctx, "SELECT 1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0)").Scan(&l.NextJob)
+	const next = "SELECT 1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0)"
+	if err := s.write.QueryRowContext(ctx, next).Scan(&l.NextJob); err != nil {
+		return err
+	}
+	return each(ctx, s.write, "SELECT number, body, sum FROM arrays ORDER BY number", nil, func(rows *sql.Rows) error {
+		var a store.Array
+		var body sql.RawBytes
+		var check int64
+		if err := rows.Scan(&a.ID, &body, &check); err != nil {
+			return err
+		}
+		if err := decode(body, check, &a, "array %d", a.ID); err != nil {
+			return err
+		}
+		l.NextJob = max(l.NextJob, a.End())
+		l.Arrays = append(l.Arrays, a)
+		return nil
+	})
 }
 
 // decode reads a body back, if it is what was written.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -71,8 +72,9 @@ func (s *Store) ask(ctx context.Context, question func() error) error {
 // jobs reads the jobs that a condition finds.
 func jobs(ctx context.Context, q querier, where string, args ...any) ([]store.Job, error) {
 	var all []store.Job
+	var lastSpec []byte
 	err := each(ctx, q, "SELECT number, unique_id, user, submitted, parent, body, sum, spec, spec_sum FROM jobs "+where, args, func(rows *sql.Rows) error {
-		j := store.Job{Spec: &jobfile.Job{}}
+		var j store.Job
 		var body, spec sql.RawBytes
 		var check, specCheck sql.NullInt64 // not there in rows of an earlier form
 		if err := rows.Scan(&j.ID, &j.Unique, &j.User, &j.Submitted, &j.Parent, &body, &check, &spec, &specCheck); err != nil {
@@ -81,8 +83,16 @@ func jobs(ctx context.Context, q querier, where string, args ...any) ([]store.Jo
 		if check.Valid && check.Int64 != sum(body) || specCheck.Valid && specCheck.Int64 != sum(spec) {
 			return damaged("job %d is not what was written", j.ID)
 		}
-		if err := errors.Join(json.Unmarshal(body, &j), json.Unmarshal(spec, j.Spec)); err != nil {
+		if err := json.Unmarshal(body, &j); err != nil {
 			return damaged("job %d cannot be read: %w", j.ID, err)
+		}
+		if len(all) > 0 && bytes.Equal(spec, lastSpec) { // of the same array: descriptions never change
+			j.Spec = all[len(all)-1].Spec
+		} else {
+			j.Spec, lastSpec = &jobfile.Job{}, bytes.Clone(spec)
+			if err := json.Unmarshal(spec, j.Spec); err != nil {
+				return damaged("job %d cannot be read: %w", j.ID, err)
+			}
 		}
 		all = append(all, j)
 		return nil
@@ -129,6 +139,9 @@ func (s *Store) Jobs(ctx context.Context, f store.Filter) ([]store.Job, error) {
 	}
 	if f.Parent != 0 {
 		c.add("parent = ?", int64(f.Parent))
+	}
+	if f.From != 0 {
+		c.add("number >= ?", int64(f.From))
 	}
 	var all []store.Job
 	err := s.ask(ctx, func() (err error) {
@@ -191,7 +204,7 @@ func (s *Store) Roots(ctx context.Context) ([]string, error) {
 	var all []string
 	err := s.ask(ctx, func() error {
 		return each(ctx, s.read, `SELECT tree FROM (
-			SELECT work AS tree FROM jobs WHERE open = 1 UNION SELECT result FROM jobs WHERE open = 1
+			SELECT work AS tree FROM jobs WHERE open = 1 UNION SELECT work FROM arrays UNION SELECT result FROM jobs WHERE open = 1
 			UNION SELECT work FROM checkpoints UNION SELECT image FROM checkpoints) WHERE tree <> '' ORDER BY tree`, nil, func(rows *sql.Rows) error {
 			var tree string
 			if err := rows.Scan(&tree); err != nil {

@@ -46,6 +46,10 @@ func drawn(t *rapid.T, next uint64) *store.Batch {
 		}
 		b.Jobs = append(b.Jobs, j)
 	}
+	if n := small("array"); n > 4 {
+		b.Arrays = append(b.Arrays, store.Array{ID: core.JobID(small("number")), Spec: &jobfile.Job{}, Count: 9, Next: small("next"),
+			Template: store.Job{Work: word("work")}})
+	}
 	for range small("tales") {
 		id := core.JobID(small("job"))
 		b.Entries = append(b.Entries, store.Entry{Job: id, Entry: wire.Entry{Kind: word("kind")}})

@@ -53,6 +53,7 @@ func Run(t *testing.T, place func(t *testing.T) Place) {
 		"checkpoints are listed newest first until forgotten":    checkpoints,
 		"trees that are needed are told":                         roots,
 		"history is listed newest first and by what it is about": past,
+		"an array is kept until every element has its record":    arrays,
 		"settings are kept and removed":                          settings,
 		"readings are listed by series, and thinned":             weather,
 		"a closed store says so":                                 closed,

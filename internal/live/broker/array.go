@@ -1,0 +1,413 @@
+package broker
+
+import (
+	"container/heap"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/format/jobfile"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/protocol/wire"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/jobarray"
+)
+
+// A large array is taken in as one record. Its elements get records of their own a
+// few at a time, so that whoever else asks is answered in between, when they may come
+// into the queue, or when somebody asks for one of them by its number. Until then
+// they are pending: they have a number, a unique id and an index, which follow from
+// the record of the array, and nothing else.
+
+// elementsPerTurn is how many elements of an array get a record in one turn of the
+// loop.
+const elementsPerTurn = 100
+
+// array is a job array with elements that have not ended.
+type array struct {
+	store.Array              // Count is 0 if every element has its record
+	indices     []int        // of the elements, if they are no single range
+	ahead       map[int]bool // elements from Next on that have their record
+	load        jobarray.Load
+	live        int      // elements that are among the broker's jobs
+	ready       readyJob // elements that have a record and may come into the queue
+	isFilling   bool     // what the next elements need is being looked up
+}
+
+// readyJob is a heap of jobs, the lowest number first.
+type readyJob []*job
+
+func (r readyJob) Len() int           { return len(r) }
+func (r readyJob) Less(i, j int) bool { return r[i].rec.ID < r[j].rec.ID }
+func (r readyJob) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
+func (r *readyJob) Push(x any)        { *r = append(*r, x.(*job)) }
+func (r *readyJob) Pop() any {
+	last := len(*r) - 1
+	j := (*r)[last]
+	(*r)[last], *r = nil, (*r)[:last]
+	return j
+}
+
+// pending is how many elements have no record.
+func (a *array) pending() int { return max(0, a.Count-a.Next) - len(a.ahead) }
+
+// isPending reports whether an element has no record.
+func (a *array) isPending(n int) bool { return n >= a.Next && n < a.Count && !a.ahead[n] }
+
+func (a *array) index(n int) int {
+	if a.indices != nil {
+		return a.indices[n]
+	}
+	return a.Spec.Array.First + n*a.Spec.Array.Step
+}
+
+// element is the record of an element that has none yet.
+func (a *array) element(n int) store.Job {
+	rec := a.Element(n, a.index(n))
+	rec.Inputs, rec.After = slices.Clone(rec.Inputs), slices.Clone(rec.After)
+	rec.Reason = a.whyHeld()
+	return rec
+}
+
+// whyHeld says why elements that could start are not in the queue.
+func (a *array) whyHeld() string {
+	if a.load.Limit > 0 {
+		return fmt.Sprintf("at most %d jobs of the array run at once", a.load.Limit)
+	}
+	return fmt.Sprintf("at most %d jobs of an array wait in the queue at once", jobarray.QueueDepth)
+}
+
+// advance passes over elements that have their record.
+func (a *array) advance() {
+	for a.ahead[a.Next] {
+		delete(a.ahead, a.Next)
+		a.Next++
+	}
+}
+
+// arrayOf is the array that a job belongs to; nil if it belongs to none.
+func (b *Broker) arrayOf(rec *store.Job) *array {
+	if rec.Parent == 0 {
+		return nil
+	}
+	a := b.arrays[rec.Parent]
+	if a == nil {
+		a = &array{ahead: map[int]bool{}}
+		if rec.Spec != nil {
+			a.load.Limit = rec.Spec.Array.AtOnce
+		}
+		b.arrays[rec.Parent] = a
+	}
+	return a
+}
+
+// loadArrays brings back the arrays that are not complete.
+func (b *Broker) loadArrays(ctx context.Context, list []store.Array) error {
+	for i := range list {
+		a := newArray(list[i])
+		early, err := b.opt.Store.Jobs(ctx, store.Filter{Parent: a.ID, From: a.ID + core.JobID(a.Next)})
+		if err != nil {
+			return err
+		}
+		for k := range early {
+			a.ahead[int(early[k].ID-a.ID)] = true
+		}
+		a.advance()
+		b.arrays[a.ID], b.partial[a.ID] = a, a
+		b.count(a.Template.Owner, a.pending())
+	}
+	return nil
+}
+
+func newArray(rec store.Array) *array {
+	a := &array{Array: rec, ahead: map[int]bool{}, load: jobarray.Load{Limit: rec.Spec.Array.AtOnce}}
+	if rec.Spec.Array.List != "" {
+		a.indices = rec.Spec.Array.Indices()
+	}
+	return a
+}
+
+// keepArray has the record of an array written.
+func (t *turn) keepArray(a *array) {
+	if a.Count > 0 {
+		t.arrays[a.ID] = a
+	}
+}
+
+// submitArray takes in an array as one record, and the first of its elements.
+func (t *turn) submitArray(s *submission, after []store.Wait) []core.JobID {
+	var seed [8]byte
+	_, _ = rand.Read(seed[:]) // never fails
+	rec := s.record(t.now)
+	rec.After = after
+	a := newArray(store.Array{ID: t.b.nextJob, User: s.owner.Name, Submitted: t.now, Spec: s.spec, Template: rec,
+		First: uniqueOf(s.owner, s.spec.Key), Seed: binary.LittleEndian.Uint64(seed[:]), Count: s.spec.Array.Len(), Why: s.why, Known: estimateInputs(s.proto)})
+	t.b.nextJob = a.End()
+	t.b.arrays[a.ID], t.b.partial[a.ID] = a, a
+	a.isFilling = true
+	t.addElements(a, s.proto, s.quotes)
+	a.isFilling = false
+	t.fill(a)
+	ids := make([]core.JobID, a.Count)
+	for n := range ids {
+		ids[n] = a.ID + core.JobID(n)
+	}
+	return ids
+}
+
+// wanted is how many elements are to get their record in the next turn.
+func (t *turn) wanted(a *array) int {
+	n := a.pending()
+	switch {
+	case len(a.Template.After) > 0: // each of them waits, and is handed what the others write
+	case a.Template.NotBefore > t.now && a.live > 0:
+		n = 0
+	default:
+		n = a.load.Admit(n)
+	}
+	return min(n, elementsPerTurn)
+}
+
+// addElements gives the next elements of an array their records.
+func (t *turn) addElements(a *array, proto *core.Job, quotes []Quote) {
+	for n := t.wanted(a); n > 0; n-- {
+		j := t.addElement(a, a.Next)
+		a.Next++
+		a.advance()
+		if t.waitsFirst(j) {
+			continue
+		}
+		if a.load.Admit(1) == 0 {
+			t.makeReady(j)
+			continue
+		}
+		t.countIn(j)
+		j.rec.Reason = ""
+		t.enter(j, proto)
+		t.quoted(j, quotes)
+	}
+	t.keepArray(a)
+}
+
+// addElement gives one element its record.
+func (t *turn) addElement(a *array, n int) *job {
+	j := newJob(a.element(n))
+	t.adopt(j)
+	t.entry(j, wire.Entry{At: a.Submitted, Kind: "submit", Choice: "accepted", Why: a.Why, Inputs: a.Known})
+	t.explainAway(j)
+	t.explainStart(j)
+	return j
+}
+
+// adopt puts a new job among the broker's.
+func (t *turn) adopt(j *job) {
+	t.b.jobs[j.rec.ID] = j
+	if a := t.b.arrayOf(&j.rec); a != nil {
+		a.live++
+	}
+	t.touch(j)
+}
+
+// drop forgets a job with which nothing is left to do.
+func (b *Broker) drop(j *job) {
+	if b.jobs[j.rec.ID] != j {
+		return
+	}
+	delete(b.jobs, j.rec.ID)
+	delete(b.ending, j.rec.ID)
+	if a := b.arrays[j.rec.Parent]; a != nil {
+		if a.live--; a.live == 0 && a.pending() == 0 {
+			delete(b.arrays, j.rec.Parent)
+			delete(b.partial, j.rec.Parent)
+		}
+	}
+}
+
+// elementOf gives the element with a number its record, if it is one that who asks
+// may see and has none; nil otherwise.
+func (t *turn) elementOf(ctx context.Context, id core.JobID) *job {
+	for _, a := range t.b.partial { // at most one has it
+		n := int(id - a.ID)
+		if !a.isPending(n) || !t.b.sees(ctx, &a.Template) {
+			continue
+		}
+		j := t.addElement(a, n)
+		a.ahead[n] = true
+		a.advance()
+		t.keepArray(a)
+		if !t.waitsFirst(j) && !j.rec.State.Terminal() {
+			t.makeReady(j)
+			t.fill(a)
+		}
+		return j
+	}
+	return nil
+}
+
+// makeReady has a job come into the queue as soon as its array may have another one
+// there.
+func (t *turn) makeReady(j *job) {
+	j.held = true
+	a := t.b.arrayOf(&j.rec)
+	if a == nil {
+		t.letIn(j)
+		return
+	}
+	if why := a.whyHeld(); j.rec.Reason != why {
+		j.rec.Reason = why
+		t.touch(j)
+	}
+	heap.Push(&a.ready, j)
+}
+
+// countIn notes that a job comes into the queue, countOut that it has ended.
+func (t *turn) countIn(j *job) {
+	if a := t.b.arrayOf(&j.rec); a != nil && !j.isCounted {
+		j.isCounted = true
+		a.load.Entered++
+		if j.rec.Started == 0 {
+			a.load.Queued++
+		}
+	}
+}
+
+func (t *turn) countOut(j *job) {
+	a := t.b.arrayOf(&j.rec)
+	if a == nil {
+		return
+	}
+	t.uncount(j)
+	t.fill(a)
+}
+
+// uncount notes that a job is not in the queue any more.
+func (t *turn) uncount(j *job) {
+	if !j.isCounted {
+		return
+	}
+	j.isCounted = false
+	a := t.b.arrayOf(&j.rec)
+	a.load.Entered--
+	if j.rec.Started == 0 {
+		a.load.Queued--
+	}
+}
+
+// fill lets as many elements of an array into the queue as may be there, in the
+// order of their numbers.
+func (t *turn) fill(a *array) {
+	for len(a.ready) > 0 && a.load.Admit(1) > 0 {
+		first := a.ready[0]
+		if !first.held || first.awaits || first.rec.State.Terminal() {
+			heap.Pop(&a.ready) // it was ended meanwhile
+			continue
+		}
+		if a.pending() > 0 && len(a.Template.After) == 0 && first.rec.ID >= a.ID+core.JobID(a.Next) {
+			break // others come before it
+		}
+		heap.Pop(&a.ready)
+		first.rec.Reason = ""
+		t.touch(first)
+		t.letIn(first)
+	}
+	if a.isFilling || t.wanted(a) == 0 {
+		return
+	}
+	a.isFilling = true
+	t.after(func() {
+		t.b.goBeside(func(ctx context.Context) {
+			ctx = As(ctx, User{a.Template.Owner, a.User})
+			allowed, err := t.b.allowed(ctx, a.Spec)
+			if err != nil { // looked at again when the clusters change, or others of it end
+				t.b.opt.Log.Warn("not known where jobs of an array may run", "array", a.ID, "error", err)
+				t.b.tell(func(*turn) { a.isFilling = false })
+				return
+			}
+			need, _ := t.b.need(ctx, a.Spec)
+			bring := t.b.bringTimes(ctx, a.Template.Inputs)
+			t.b.tell(func(t *turn) {
+				proto := t.coreJob(User{a.Template.Owner, a.User}, a.Spec, allowed, need, bring)
+				proto.Deadline = a.Template.Deadline
+				t.addElements(a, proto, nil)
+				a.isFilling = false
+				t.fill(a)
+			})
+		})
+	})
+}
+
+// pendingElements is the elements of an array that have no record, as they are at
+// one moment.
+type pendingElements struct {
+	array array
+	skip  map[int]bool
+}
+
+// snapshotPending is what is pending of the arrays for which is holds.
+func (t *turn) snapshotPending(is func(*array) bool) []pendingElements {
+	var list []pendingElements
+	for _, id := range slices.Sorted(maps.Keys(t.b.partial)) {
+		if a := t.b.partial[id]; a.pending() > 0 && is(a) {
+			list = append(list, pendingElements{array{Array: a.Array, indices: a.indices, load: a.load}, maps.Clone(a.ahead)})
+		}
+	}
+	return list
+}
+
+// each calls f with every one of them, until it returns false.
+func (p *pendingElements) each(f func(n int) bool) {
+	for n := p.array.Next; n < p.array.Count; n++ {
+		if !p.skip[n] && !f(n) {
+			return
+		}
+	}
+}
+
+// views lists them as jobs. Together they are one, the first, that says how many
+// there are.
+func (p *pendingElements) views(together bool) []View {
+	var list []View
+	p.each(func(n int) bool {
+		list = append(list, View{Job: p.array.element(n)})
+		return !together
+	})
+	if together && len(list) > 0 {
+		list[0].Pending = p.array.Count - p.array.Next - len(p.skip)
+	}
+	return list
+}
+
+// pendingByUnique finds the number of a pending element whose unique id begins like
+// this, among those that who asks may see; 0 if there is none, or several.
+func (b *Broker) pendingByUnique(ctx context.Context, ref string) (found core.JobID, err error) {
+	var list []pendingElements
+	err = b.ask(ctx, func(t *turn) {
+		list = t.snapshotPending(func(a *array) bool { return b.sees(ctx, &a.Template) })
+	})
+	several := false
+	for i := range list {
+		a := &list[i].array
+		list[i].each(func(n int) bool {
+			if unique := a.Unique(n); strings.HasPrefix(unique, ref) {
+				several, found = found != 0, a.ID+core.JobID(n)
+			}
+			return !several
+		})
+	}
+	if several {
+		return 0, store.ErrManyJobs
+	}
+	return found, err
+}
+
+// isSplit reports whether an array is taken in a few elements at a time. Where each
+// element waits for another job it is not: the record of the array does not say for
+// which.
+func isSplit(spec *jobfile.Job) bool {
+	return spec.Array.Len() > elementsPerTurn &&
+		!slices.ContainsFunc(spec.After, func(d jobfile.Dependency) bool { return d.Each })
+}
