@@ -23,7 +23,7 @@ their end there; jobs that only wait there are placed elsewhere. If anything in 
 settings is wrong they are refused as a whole, and those of before stay.
 
 intervals, keep, limits, weather and the other policies count from the next start of
-the broker on. A broker of godwit up also reads its settings again on SIGHUP.`,
+the broker on. A broker also reads its settings again on SIGHUP.`,
 		Example: `  godwit reload
   godwit reload -o json`,
 		Args: noArguments,

@@ -114,6 +114,7 @@ func (a *app) serve(ctx context.Context, f *upFlags, o daemon.Options) error {
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return err
 	}
+	o.HangUp = true
 	o.Version, o.Log = a.version, slog.New(logHandler(a.stderr, level))
 	o.Ready = func(socket string, cfg *config.Config) { a.ready(f, socket, cfg) }
 	err := daemon.Run(ctx, o)

@@ -88,7 +88,7 @@ func (b *bed) start() {
 	go func() {
 		ended <- daemon.Run(ctx, daemon.Options{State: filepath.Join(b.dir, "state"), Config: filepath.Join(b.dir, "config.yaml"),
 			Version: "test", Agent: []string{binary, "agent"}, Log: slog.New(slog.NewTextHandler(b.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
-			Ready: func(socket string, _ *config.Config) { ready <- socket }})
+			HangUp: true, Ready: func(socket string, _ *config.Config) { ready <- socket }})
 	}()
 	select {
 	case socket := <-ready:

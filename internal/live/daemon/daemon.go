@@ -40,6 +40,7 @@ type Options struct {
 	State    string                                  // its folder
 	Config   string                                  // file with its settings; "": where settings are looked for
 	Embedded bool                                    // started for a command, ends when idle
+	HangUp   bool                                    // the process is a broker and nothing else: SIGHUP has it read its settings again
 	Shared   string                                  // socket at which all users of this machine are answered, each as themselves; "": only our own user is
 	Accounts func(uid uint32) (*account.User, error) // of those users; nil: as the system says
 	Version  string
@@ -172,11 +173,11 @@ func serve(ctx context.Context, stop func(), o Options, r *reloader, b *broker.B
 	defer close()
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
+	if o.HangUp {
+		r.catchHangUp(ctx)
+	}
 	if o.Ready != nil {
 		o.Ready(p.socket, r.sized())
-	}
-	if !o.Embedded {
-		go r.onHangUp(ctx)
 	}
 	go r.forget(ctx)
 	if o.Embedded {

@@ -241,21 +241,23 @@ func elsewhere(a, b *config.Cluster) bool {
 	return a.Driver != b.Driver || a.SSH != b.SSH || !slices.Equal(a.SSHHosts, b.SSHHosts) || a.Dir != b.Dir
 }
 
-// onHangUp reads the settings again when the process is told to.
-func (r *reloader) onHangUp(ctx context.Context) {
+// catchHangUp has the settings read again at each SIGHUP from now on.
+func (r *reloader) catchHangUp(ctx context.Context) {
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
-	defer signal.Stop(hangUp)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hangUp:
-			if _, err := r.reload(ctx); err != nil {
-				r.g.Log.Error("the settings are not taken over; those of before stay", "error", err)
+	go func() {
+		defer signal.Stop(hangUp)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hangUp:
+				if _, err := r.reload(ctx); err != nil {
+					r.g.Log.Error("the settings are not taken over; those of before stay", "error", err)
+				}
 			}
 		}
-	}
+	}()
 }
 
 // clustersFile holds the settings of clusters that jobs may still be in.
