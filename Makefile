@@ -112,15 +112,17 @@ SHARE     = $(DESTDIR)$(PREFIX)/share
 COMPLETED = $(SHARE)/bash-completion/completions/godwit $(SHARE)/zsh/site-functions/_godwit $(SHARE)/fish/vendor_completions.d/godwit.fish
 
 install: build man ## install godwit, godwit-sandbox, man pages and completion below PREFIX (/usr/local)
-	install -d $(BINDIR) $(SHARE)/man/man1 $(dir $(COMPLETED))
+	install -d $(BINDIR) $(SHARE)/man/man1 $(SHARE)/doc/godwit $(dir $(COMPLETED))
 	install -m 755 $(BUILD)/godwit $(BUILD)/godwit-sandbox $(BINDIR)
 	install -m 644 $(BUILD)/man/*.1 $(SHARE)/man/man1
+	install -m 644 LICENSE THIRD_PARTY_LICENCES $(SHARE)/doc/godwit
 	$(BUILD)/godwit completion bash > $(SHARE)/bash-completion/completions/godwit
 	$(BUILD)/godwit completion zsh > $(SHARE)/zsh/site-functions/_godwit
 	$(BUILD)/godwit completion fish > $(SHARE)/fish/vendor_completions.d/godwit.fish
 
 uninstall: ## remove what install installed
 	rm -f $(BINDIR)/godwit $(BINDIR)/godwit-sandbox $(SHARE)/man/man1/godwit.1 $(SHARE)/man/man1/godwit-*.1 $(COMPLETED)
+	rm -rf $(SHARE)/doc/godwit
 
 man: godwit ## write the man pages to build/man
 	@rm -rf $(BUILD)/man
