@@ -105,7 +105,7 @@ func (a *app) connect(ctx context.Context) (*api.Client, error) {
 // user named a state folder, and with it a broker of their own.
 func (a *app) shared(ctx context.Context) (*api.Client, error) {
 	if os.Getenv("GODWIT_STATE") != "" || api.Trusted(api.SharedSocket) != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // nobody listens there whom this user may trust
 	}
 	c, err := a.dial(api.SharedSocket)
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *app) shared(ctx context.Context) (*api.Client, error) {
 	case isSilent(err): // it is there: no other is started beside it
 		return nil, err
 	case err != nil:
-		return nil, nil
+		return nil, nil //nolint:nilerr // there is none
 	}
 	a.toldShared.Do(func() { a.say("using the broker of all users on " + api.SharedSocket) })
 	return c, nil

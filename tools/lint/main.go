@@ -38,6 +38,7 @@ func main() {
 			}
 		}
 	}
+	analyzers = append(analyzers, vetAnalyses...)
 	checks := map[string]bool{}
 	for _, a := range analyzers {
 		checks[a.Name] = true

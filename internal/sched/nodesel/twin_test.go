@@ -169,7 +169,7 @@ func randomPattern(rnd *rand.Rand, n int) *Pattern {
 }
 
 func TestSelectionEqualsExhaustiveSearchOnSmallGraphs(t *testing.T) {
-	const graphs = 500
+	const graphs = 200
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for i := range graphs {
 		b := smallNetwork(t, rnd, i)
