@@ -1,4 +1,4 @@
-// Licences writes the licences of everything that godwit and godwit-sandbox consist of to
+// Command licences writes the licences of everything that godwit and godwit-sandbox consist of to
 // standard output: what THIRD_PARTY_LICENCES holds. Run it in the root of the repository
 // when a dependency has changed:
 //
@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -28,9 +27,6 @@ func main() {
 
 // module is one of which a binary has packages.
 type module struct{ path, version, dir string }
-
-// The names of files that state a licence, or what has to be said with it.
-var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)(\.(md|txt)|[-.][a-z0-9]+)?$`)
 
 func write(w *bufio.Writer) error {
 	modules, err := shipped()
@@ -83,6 +79,18 @@ func shipped() ([]module, error) {
 	return list, nil
 }
 
+// isLicence reports whether a file of this name states a licence, or what has to be said
+// with it.
+func isLicence(name string) bool {
+	name = strings.ToLower(name)
+	for _, begin := range []string{"license", "licence", "copying", "notice", "patents"} {
+		if rest, ok := strings.CutPrefix(name, begin); ok && (rest == "" || strings.ContainsAny(rest[:1], "-.")) {
+			return true
+		}
+	}
+	return false
+}
+
 // licence is all that a module says about its licence.
 func licence(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
@@ -91,7 +99,7 @@ func licence(dir string) (string, error) {
 	}
 	var text strings.Builder
 	for _, e := range entries {
-		if e.IsDir() || !licenceFile.MatchString(e.Name()) {
+		if e.IsDir() || !isLicence(e.Name()) {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
