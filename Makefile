@@ -155,13 +155,13 @@ lint: ## the analyses of tools/lint: those of go vet, dropped errors, unused cod
 	$(GO) vet -vettool=$(CURDIR)/$(BUILD)/lint $(PKG)
 
 # Three packages at once even on two processors: many tests wait for batch systems. Those
-# that take longest come first. What vet would say, lint says.
+# that take longest come first. What vet would say, lint says; symbols only take time to link.
 # These, and processes that are killed at random, run on whatever machine there is: a
 # test that fails is run once more when nothing else runs, and what it said the first
 # time is printed all the same. More than a few failures are no chance.
 unit: $(BUILD)/godwit-sandbox yield capture examples ## all tests, never from the cache
 	$(TOOL) gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test \
-	  --rerun-fails-report=$(BUILD)/failed-once.txt --packages './internal/live/daemon ./internal/e2e $(PKG)' -- -count=1 -p 3 -vet=off -timeout 30m
+	  --rerun-fails-report=$(BUILD)/failed-once.txt --packages './internal/live/daemon ./internal/e2e $(PKG)' -- -count=1 -p 3 -vet=off -ldflags='-s -w' -timeout 30m
 
 soak: $(BUILD)/godwit-sandbox ## 1,000 random jobs, cancelled, interrupted and restarted: every file comes home
 	GODWIT_SOAK_JOBS=1000 $(GO) test -tags soak ./internal/live/daemon -run TestEveryFileThatAProgramWroteComesHome -v -timeout 60m

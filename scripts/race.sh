@@ -41,4 +41,4 @@ if [ -z "$dirs" ]; then
 fi
 sh scripts/deps.sh
 # shellcheck disable=SC2086 # a list of directories
-CGO_ENABLED=1 exec "$GO" test -race -vet=off -timeout 15m -count=1 $dirs
+CGO_ENABLED=1 exec "$GO" test -race -vet=off -ldflags=-w -timeout 15m -count=1 $dirs
