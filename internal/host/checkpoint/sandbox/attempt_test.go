@@ -52,7 +52,7 @@ func begin(t testing.TB, work, image string, argv ...string) *attempt {
 // program is how a test runs something.
 func program(t testing.TB, work string, argv ...string) *checkpoint.Program {
 	return &checkpoint.Program{
-		Argv: argv, Dir: work, Scratch: t.TempDir(), Mark: "test/" + t.Name(),
+		Argv: argv, Dir: work, Scratch: t.TempDir(), Mark: fmt.Sprintf("test/%s/%d", t.Name(), os.Getpid()),
 		Env: []string{"HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH"), "LC_ALL=C"},
 	}
 }
