@@ -33,19 +33,19 @@ type array struct {
 	indices     []int        // of the elements, if they are no single range
 	ahead       map[int]bool // elements from Next on that have their record
 	load        jobarray.Load
-	live        int      // elements that are among the broker's jobs
-	ready       readyJob // elements that have a record and may come into the queue
-	isFilling   bool     // what the next elements need is being looked up
+	live        int       // elements that are among the broker's jobs
+	ready       readyJobs // elements that have a record and may come into the queue
+	isFilling   bool      // what the next elements need is being looked up
 }
 
-// readyJob is a heap of jobs, the lowest number first.
-type readyJob []*job
+// readyJobs is a heap of jobs, the lowest number first.
+type readyJobs []*job
 
-func (r readyJob) Len() int           { return len(r) }
-func (r readyJob) Less(i, j int) bool { return r[i].rec.ID < r[j].rec.ID }
-func (r readyJob) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
-func (r *readyJob) Push(x any)        { *r = append(*r, x.(*job)) }
-func (r *readyJob) Pop() any {
+func (r readyJobs) Len() int           { return len(r) }
+func (r readyJobs) Less(i, j int) bool { return r[i].rec.ID < r[j].rec.ID }
+func (r readyJobs) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
+func (r *readyJobs) Push(x any)        { *r = append(*r, x.(*job)) }
+func (r *readyJobs) Pop() any {
 	last := len(*r) - 1
 	j := (*r)[last]
 	(*r)[last], *r = nil, (*r)[:last]
@@ -144,8 +144,11 @@ func (t *turn) submitArray(s *submission, after []store.Wait) []core.JobID {
 	_, _ = rand.Read(seed[:]) // never fails
 	rec := s.record(t.now)
 	rec.After = after
-	a := newArray(store.Array{ID: t.b.nextJob, User: s.owner.Name, Submitted: t.now, Spec: s.spec, Template: rec,
-		First: uniqueOf(s.owner, s.spec.Key), Seed: binary.LittleEndian.Uint64(seed[:]), Count: s.spec.Array.Len(), Why: s.why, Known: estimateInputs(s.proto)})
+	a := newArray(store.Array{
+		ID: t.b.nextJob, User: s.owner.Name, Submitted: t.now, Spec: s.spec, Template: rec,
+		First: uniqueOf(s.owner, s.spec.Key), Seed: binary.LittleEndian.Uint64(seed[:]), Count: s.spec.Array.Len(),
+		Why: s.why, Known: estimateInputs(s.proto),
+	})
 	t.b.nextJob = a.End()
 	t.b.arrays[a.ID], t.b.partial[a.ID] = a, a
 	a.isFilling = true
