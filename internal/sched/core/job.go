@@ -174,6 +174,11 @@ type Job struct {
 	Deadline   Time          // 0 if none
 	MaxTries   int           // placement tries before the submission fails; 0 takes the broker's default
 	Retries    int           // how often it may be started again after a failure that was not its own
+
+	After      []Dependency `json:",omitempty"` // what must have happened before it is placed
+	Begin      Time         `json:",omitempty"` // it is not placed before; 0: at any time
+	Array      JobID        `json:",omitempty"` // the array that it belongs to, by its first job; 0: none
+	ArrayLimit int          `json:",omitempty"` // jobs of its array that may be placed at once; 0: any number
 }
 
 // maxProcs is more than any grid has, so that sums of sizes cannot overflow.
@@ -188,6 +193,13 @@ func (j *Job) Check() error {
 		return fmt.Errorf("job %d is of no known kind", j.ID)
 	case len(j.Components) == 0:
 		return fmt.Errorf("job %d has no components", j.ID)
+	case j.Begin < 0, j.ArrayLimit < 0, j.Array < 0, j.Array > j.ID:
+		return fmt.Errorf("job %d cannot be one of array %d, at most %d at once, and begin at %d", j.ID, j.Array, j.ArrayLimit, j.Begin)
+	}
+	for i := range j.After {
+		if err := j.After[i].check(j.ID); err != nil {
+			return fmt.Errorf("job %d: %w", j.ID, err)
+		}
 	}
 	for i := range j.Components {
 		if err := j.Components[i].check(); err != nil {

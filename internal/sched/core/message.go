@@ -25,6 +25,11 @@ type Input struct {
 	// there who can send them and fetch the files.
 	Grace    time.Duration `json:"grace,omitempty"`
 	Attended bool          `json:"attended,omitempty"`
+	Array    JobID         `json:"array,omitempty"`
+	Outcome  State         `json:"outcome,omitempty"`
+	// Undescribed says that what is known of a job has to be asked for before it can
+	// be placed.
+	Undescribed bool `json:"undescribed,omitempty"`
 }
 
 // InputKind says what is being told.
@@ -32,7 +37,7 @@ type InputKind uint8
 
 const (
 	Tick          InputKind = iota // the moment the engine asked to be woken at
-	Submit                         // Spec; Aim, if it is to wait for that cluster alone
+	Submit                         // Spec; Aim, if it is to wait for that cluster alone; Undescribed
 	Cancel                         // Job: by its user; Attended, Grace; Mandatory: it is not waited for any longer
 	StopJob                        // Job: save, leave and be placed again, where Aim says if it can; by its user
 	Staged                         // Job, Epoch, Part: files arrived
@@ -56,6 +61,8 @@ const (
 	Migrate                        // Job: to Aim, else where Outlook says it ends soonest, else where its policy says; by its user
 	DefineCluster                  // Cluster: what it consists of is Grid; the number after the last adds one
 	Collecting                     // Job, Epoch: was cancelled and has ended; its files are being fetched
+	Returned                       // Job, of Array, has ended as Outcome, and its results are where they belong; N is 1 if it never ran
+	Described                      // Job: what is known of it by now is Spec; none: there is no cluster where it may run
 )
 
 var inputNames = [...]string{
@@ -64,7 +71,7 @@ var inputNames = [...]string{
 	GiveBack: "give-back", Ask: "ask", Progress: "progress", Left: "left", Ended: "ended",
 	Crashed: "crashed", Polled: "polled", HostsDown: "hosts-down", HostsUp: "hosts-up",
 	InDanger: "in-danger", StaysOn: "stays-on", Felt: "felt", Weather: "weather", Migrate: "migrate", DefineCluster: "define-cluster",
-	Collecting: "collecting",
+	Collecting: "collecting", Returned: "returned", Described: "described",
 }
 
 func (k InputKind) String() string { return nameOf(inputNames[:], int(k)) }
@@ -88,17 +95,19 @@ type Command struct {
 type CommandKind uint8
 
 const (
-	_       CommandKind = iota
-	Stage               // Part: bring its missing files to Cluster; answered by Staged
-	Claim               // Part: take N processors (Procs, if we choose them) of Cluster; answered by Claimed or ClaimLost
-	Start               // run it; a job of one part claims with the same command; answered by Started or ClaimLost
-	Offer               // Part: N more, or fewer (the highest-numbered) if negative; answered by Answer with the same Serial; until Due if Mandatory, after that nobody waits for it otherwise
-	Stop                // save and leave until Due; Mandatory: end until Due; answered by Left, StaysOn, Ended or Crashed
-	Release             // forget whatever this epoch holds or asked for; no answer
+	_        CommandKind = iota
+	Stage                // Part: bring its missing files to Cluster; answered by Staged
+	Claim                // Part: take N processors (Procs, if we choose them) of Cluster; answered by Claimed or ClaimLost
+	Start                // run it; a job of one part claims with the same command; answered by Started or ClaimLost
+	Offer                // Part: N more, or fewer (the highest-numbered) if negative; answered by Answer with the same Serial; until Due if Mandatory, after that nobody waits for it otherwise
+	Stop                 // save and leave until Due; Mandatory: end until Due; answered by Left, StaysOn, Ended or Crashed
+	Release              // forget whatever this epoch holds or asked for; no answer
+	Describe             // say what is known of the job by now; answered by Described
 )
 
 var commandNames = [...]string{
 	Stage: "stage", Claim: "claim", Start: "start", Offer: "offer", Stop: "stop", Release: "release",
+	Describe: "describe",
 }
 
 func (k CommandKind) String() string { return nameOf(commandNames[:], int(k)) }

@@ -35,6 +35,23 @@ func (s State) Terminal() bool { return s == Done || s == Failed || s == Cancell
 // again.
 func (s State) Waiting() bool { return s == Submitted || s == Resuming }
 
+// Hold says what keeps a submitted job out of the placement queue.
+type Hold uint8
+
+const (
+	NotHeld        Hold = iota
+	HeldDependency      // another job has not done yet what this one waits for
+	HeldBegin           // its begin time has not come
+	HeldArray           // as many jobs of its array are placed as may be at once
+	HeldDescribe        // whoever submitted it is asked for what is known of it by now
+	HeldNowhere         // it may run on none of the clusters that there are
+)
+
+var holdNames = [...]string{NotHeld: "none", HeldDependency: "dependency", HeldBegin: "begin", HeldArray: "array",
+	HeldDescribe: "describe", HeldNowhere: "nowhere"}
+
+func (h Hold) String() string { return nameOf(holdNames[:], int(h)) }
+
 // next lists the legal ways on. A job whose claim was lost goes back to where
 // it waited to be placed: Submitted in its first epoch, Resuming later.
 var next = [numStates][]State{

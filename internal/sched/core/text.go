@@ -36,6 +36,12 @@ func (k CommandKind) MarshalText() ([]byte, error) {
 	return textOf(commandNames[:], "command", int(k))
 }
 
+func (c Condition) MarshalText() ([]byte, error) {
+	return textOf(conditionNames[:], "condition", int(c))
+}
+
+func (h Hold) MarshalText() ([]byte, error) { return textOf(holdNames[:], "hold", int(h)) }
+
 func (c ReasonCode) MarshalText() ([]byte, error) {
 	if c >= numReasons {
 		return nil, fmt.Errorf("no reason has number %d", c)
@@ -46,6 +52,18 @@ func (c ReasonCode) MarshalText() ([]byte, error) {
 func (k *Kind) UnmarshalText(b []byte) error {
 	i, err := parseName(kindNames[:], "job kind", string(b))
 	*k = Kind(i)
+	return err
+}
+
+func (c *Condition) UnmarshalText(b []byte) error {
+	i, err := parseName(conditionNames[:], "condition", string(b))
+	*c = Condition(i)
+	return err
+}
+
+func (h *Hold) UnmarshalText(b []byte) error {
+	i, err := parseName(holdNames[:], "hold", string(b))
+	*h = Hold(i)
 	return err
 }
 

@@ -39,6 +39,8 @@ func enums() []enum {
 		enumOf("event", 1, len(eventNames), func(i int) EventKind { return EventKind(i) }),
 		enumOf("input", 0, len(inputNames), func(i int) InputKind { return InputKind(i) }),
 		enumOf("command", 1, len(commandNames), func(i int) CommandKind { return CommandKind(i) }),
+		enumOf("condition", 0, len(conditionNames), func(i int) Condition { return Condition(i) }),
+		enumOf("hold", 0, len(holdNames), func(i int) Hold { return Hold(i) }),
 		enumOf("reason", 0, int(numReasons), func(i int) ReasonCode { return ReasonCode(i) }),
 	}
 }

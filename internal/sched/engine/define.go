@@ -21,6 +21,7 @@ func (e *Engine) defineCluster(in *core.Input) {
 		e.emit(core.Event{Kind: core.ClusterDefined, Cluster: in.Cluster, Grid: &spec})
 		e.dirty = append(e.dirty, dirt{})
 		e.opened(e.w.Cluster(in.Cluster))
+		e.askNowhere()
 		return
 	}
 	c := e.w.Cluster(in.Cluster)
@@ -40,6 +41,7 @@ func (e *Engine) defineCluster(in *core.Input) {
 		return
 	}
 	e.opened(c)
+	e.askNowhere()
 	if unknown {
 		e.failImpossible()
 	}

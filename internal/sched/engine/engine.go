@@ -60,6 +60,15 @@ type Config struct {
 	// Whole leaves no job split over clusters: whoever carries commands out cannot
 	// start the parts of one job together.
 	Whole bool
+	// Describes says that whoever submits jobs answers Describe: what is known of a
+	// job is asked for again once nothing holds it.
+	Describes bool
+	// DescribeEvery is how often a job is looked at again that may run on none of the
+	// clusters, should they not change. 0: never.
+	DescribeEvery time.Duration
+	// ResultsAtEnd says that nobody tells when results are returned: they are when a
+	// job ends.
+	ResultsAtEnd bool
 	// Resched is how reluctant a job is to move for its deadline.
 	Resched resched.Config
 }
@@ -90,6 +99,8 @@ type Engine struct {
 	anyDirt bool
 	scan    bool         // the placement queue is to be looked through
 	again   []core.JobID // to be placed again, after those who wait longer
+	waiters []core.JobID // held jobs to be looked at: what they depend on has changed
+	slots   []core.JobID // arrays that may have another job placed
 	choices []place.Choice
 	offers  []malleable.Offer
 }
@@ -131,7 +142,10 @@ func (e *Engine) take(in *core.Input) {
 	case core.Tick:
 		return
 	case core.Submit:
-		e.submit(in.Spec, in.Aim)
+		e.submit(in)
+		return
+	case core.Returned:
+		e.returned(in)
 		return
 	case core.Polled, core.HostsDown, core.HostsUp:
 		e.clusterChanged(in)
@@ -159,6 +173,9 @@ func (e *Engine) take(in *core.Input) {
 		return
 	case core.Migrate:
 		e.migrate(j, in)
+		return
+	case core.Described:
+		e.described(j, in.Spec)
 		return
 	}
 	if in.Epoch != j.Epoch() {
@@ -195,10 +212,40 @@ func (e *Engine) take(in *core.Input) {
 // emit makes an event true: applied to the world and reported.
 func (e *Engine) emit(ev core.Event) {
 	ev.At = e.now
-	if err := e.w.Apply(&ev); err != nil {
+	if ev.Kind == core.ResultsReturned || ev.Kind == core.JobBecame && (ev.To == core.Running || ev.To.Terminal()) {
+		e.emitTold(&ev)
+		return
+	}
+	e.apply(&ev)
+}
+
+// emitTold makes an event true that jobs may be held for.
+func (e *Engine) emitTold(ev *core.Event) {
+	array, neverRan := ev.Array, 0
+	if j := e.w.Job(ev.Job); j != nil {
+		array = j.Spec().Array
+		if j.Attempts() == 0 {
+			neverRan = 1
+		}
+		if ev.To.Terminal() {
+			e.freeSlot(j.Spec())
+		}
+	}
+	before := e.w.TargetState(ev.Job, array)
+	e.apply(ev)
+	if e.w.TargetState(ev.Job, array) != before {
+		e.waiters = append(e.waiters, e.w.Waiters(ev.Job, array)...)
+	}
+	if e.cfg.ResultsAtEnd && ev.Kind == core.JobBecame && ev.To.Terminal() && e.w.HasWaiters(ev.Job, array) {
+		e.emit(core.Event{Kind: core.ResultsReturned, Job: ev.Job, Array: array, To: ev.To, N: neverRan})
+	}
+}
+
+func (e *Engine) apply(ev *core.Event) {
+	if err := e.w.Apply(ev); err != nil {
 		panic(fmt.Sprintf("engine: decided something impossible: %v", err))
 	}
-	e.out.Events = append(e.out.Events, ev)
+	e.out.Events = append(e.out.Events, *ev)
 }
 
 func (e *Engine) command(c core.Command) { e.out.Commands = append(e.out.Commands, c) }

@@ -42,6 +42,9 @@ func (o *outside) deliver() (core.Input, bool) {
 	if len(o.news) > 0 && (len(o.attempts) == 0 || o.IntN(3) == 0) {
 		in := o.news[0]
 		o.news = o.news[1:]
+		if in.Kind == core.Returned {
+			o.returned[in.Job] = true
+		}
 		return in, true
 	}
 	for _, i := range o.Perm(len(o.attempts)) {
@@ -226,12 +229,12 @@ func (o *outside) recover() {
 
 // nonsense is a message that nobody should send.
 func (o *outside) nonsense() core.Input {
-	in := core.Input{Kind: core.InputKind(o.IntN(24)), Job: core.JobID(o.IntN(40) - 2), Epoch: core.Epoch(100 + o.IntN(3)), Part: o.IntN(5) - 1,
+	in := core.Input{Kind: core.InputKind(o.IntN(int(core.Described) + 1)), Job: core.JobID(o.IntN(40) - 2), Epoch: core.Epoch(100 + o.IntN(3)), Part: o.IntN(5) - 1,
 		Cluster: core.ClusterID(len(o.owner) + o.IntN(3) - 3*o.IntN(2)*len(o.owner)), N: o.IntN(30) - 10, Serial: o.IntN(5), Done: math.NaN()}
 	switch in.Kind {
 	case core.Polled, core.HostsDown, core.HostsUp:
 		in.Procs = core.ProcSet{{Lo: 90, Hi: 99}}
-	case core.Cancel, core.StopJob:
+	case core.Cancel, core.StopJob, core.Returned, core.Described:
 		in.Job = -1
 	}
 	return in

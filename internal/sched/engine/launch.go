@@ -8,10 +8,11 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/world"
 )
 
-// submit takes in a new job: placed at once if that works, else to the tail of
-// the placement queue. A job told twice is taken once; one that can be run
+// submit takes in a new job: placed at once if nothing holds it and that works, else
+// to the tail of the placement queue. A job told twice is taken once; one that can be run
 // nowhere at all was to be refused by whoever took it from the user.
-func (e *Engine) submit(spec *core.Job, aim core.Aim) {
+func (e *Engine) submit(in *core.Input) {
+	spec, aim := in.Spec, in.Aim
 	if spec == nil || spec.Check() != nil || e.w.Job(spec.ID) != nil {
 		return
 	}
@@ -20,11 +21,11 @@ func (e *Engine) submit(spec *core.Job, aim core.Aim) {
 	if to, aimed := aim.Cluster(); aimed && e.refusesMove(j, to) == core.NoReason {
 		e.emit(core.Event{Kind: core.JobPinned, Job: spec.ID, Aim: aim, Why: core.Reason{Code: core.UserMoves}})
 	}
-	if why, ok := place.EverFits(e.view(spec.ID), spec, e.w.PlacePolicy(spec)); !ok {
+	if why, ok := e.EverFits(spec); !ok && !in.Undescribed {
 		e.become(j, core.Failed, why)
 		return
 	}
-	e.placeOrEnqueue(j)
+	e.admit(j, in.Undescribed)
 }
 
 func (e *Engine) placeOrEnqueue(j *world.Job) {

@@ -26,7 +26,9 @@ func (e *Engine) migrate(j *world.Job, in *core.Input) {
 		e.replace(j, why)
 		return
 	}
-	e.tryPlace(j)
+	if j.Hold() == core.NotHeld {
+		e.tryPlace(j)
+	}
 }
 
 // destination is where a job goes that its user wants elsewhere, and why; no aim

@@ -20,7 +20,8 @@ type outside struct {
 	queues   [][]*piece
 	used     []int // of managed clusters
 	attempts []*attempt
-	news     []core.Input // of clusters, in order
+	news     []core.Input // of clusters and whoever submits, in order
+	returned map[core.JobID]bool
 	heard    []core.Input // what attempts said, to be said again
 	calm     bool         // nothing bad happens any more
 	wrong    error
@@ -59,7 +60,7 @@ type piece struct {
 }
 
 func newOutside(spec world.Spec, seed uint64) *outside {
-	o := &outside{Rand: rand.New(rand.NewPCG(seed, 1)), spec: spec, queues: make([][]*piece, len(spec.Clusters)), used: make([]int, len(spec.Clusters))}
+	o := &outside{returned: map[core.JobID]bool{}, Rand: rand.New(rand.NewPCG(seed, 1)), spec: spec, queues: make([][]*piece, len(spec.Clusters)), used: make([]int, len(spec.Clusters))}
 	for _, c := range spec.Clusters {
 		o.owner = append(o.owner, make([]int64, clusterSize(c)))
 	}
@@ -83,6 +84,16 @@ func (o *outside) complain(format string, args ...any) {
 // carryOut does what the engine wants. What a part needs at least the program
 // would know by itself.
 func (o *outside) carryOut(c core.Command, j *world.Job) {
+	if c.Kind == core.Describe {
+		in := core.Input{Kind: core.Described, Job: c.Job}
+		if o.calm || o.IntN(4) > 0 { // else there is no cluster where it may run
+			spec := *j.Spec()
+			spec.Estimate++
+			in.Spec = &spec
+		}
+		o.news = append(o.news, in)
+		return
+	}
 	a := o.attempt(c.Job, c.Epoch)
 	if c.Kind == core.Release {
 		o.release(a)

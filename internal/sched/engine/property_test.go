@@ -37,6 +37,7 @@ type run struct {
 	trial
 	*outside
 	cfg    engine.Config
+	ran    map[core.JobID]bool // has been running
 	eng    *engine.Engine
 	now    core.Time
 	wake   core.Time
@@ -47,9 +48,10 @@ type run struct {
 }
 
 func newRun(tr trial) *run {
-	r := &run{trial: tr, coming: tr.jobs, state: map[core.JobID]core.State{}, random: rand.New(rand.NewPCG(tr.seed, 2)), wake: core.Never}
+	r := &run{trial: tr, coming: tr.jobs, state: map[core.JobID]core.State{}, ran: map[core.JobID]bool{}, random: rand.New(rand.NewPCG(tr.seed, 2)), wake: core.Never}
 	r.cfg = engine.Config{Approach: tr.approach, Malleable: malleable.ByName(tr.policy), ScanEvery: 30 * time.Second,
-		ShrinkGrace: 20 * time.Second, StopGrace: 50 * time.Second, ClaimGrace: 40 * time.Second, ClaimMargin: 3 * time.Second}
+		ShrinkGrace: 20 * time.Second, StopGrace: 50 * time.Second, ClaimGrace: 40 * time.Second, ClaimMargin: 3 * time.Second,
+		Describes: tr.seed%2 == 0, DescribeEvery: 100 * time.Second, ResultsAtEnd: tr.seed%3 == 0}
 	spec := r.grid()
 	r.outside = newOutside(spec, tr.seed)
 	r.eng = engine.New(r.cfg, world.New(spec))
@@ -95,7 +97,31 @@ func (r *run) job(id core.JobID) *core.Job {
 		}
 		j.Components = append(j.Components, c)
 	}
+	r.holdBack(j)
 	return j
+}
+
+// holdBack gives some jobs what holds them: earlier jobs, a begin time, an array of
+// three of which one or two are placed at once.
+func (r *run) holdBack(j *core.Job) {
+	if r.random.IntN(3) == 0 && j.ID > 1 {
+		d := core.Dependency{Job: 1 + core.JobID(r.random.IntN(int(j.ID)-1)), When: core.Condition(r.random.IntN(4))}
+		if s := r.state[d.Job]; !r.returned[d.Job] && s != core.Unknown {
+			d.Target.Unfinished = 1
+			if !r.ran[d.Job] {
+				d.Target.NotStarted = 1
+			}
+		} else if s != core.Done {
+			d.Target.Failed, d.Target.FailedJob = 1, d.Job
+		}
+		j.After = append(j.After, d)
+	}
+	if r.random.IntN(8) == 0 {
+		j.Begin = r.now.Add(time.Duration(r.random.IntN(300)) * time.Second)
+	}
+	if j.Array = r.arrayOf(j.ID); j.Array != 0 {
+		j.ArrayLimit = 1 + int(j.Array/2)%2
+	}
 }
 
 // play runs the trial: first everything happens, then it is left alone until
@@ -142,7 +168,7 @@ func (r *run) input() (core.Input, bool) {
 	case n < 3 && r.coming > 0 || r.calm && r.coming > 0:
 		r.coming--
 		id := core.JobID(r.jobs - r.coming)
-		return core.Input{Kind: core.Submit, Job: id, Spec: r.job(id)}, true
+		return core.Input{Kind: core.Submit, Job: id, Spec: r.job(id), Undescribed: r.random.IntN(5) == 0}, true
 	case n == 3 && !r.calm:
 		return core.Input{Kind: core.Cancel, Job: core.JobID(1 + r.random.IntN(3*r.jobs)), Attended: r.random.IntN(2) == 0,
 			Grace: time.Duration(r.random.IntN(60)) * time.Second, Mandatory: r.random.IntN(4) == 0}, true
@@ -204,6 +230,10 @@ func (r *run) observe(ev *core.Event) error {
 			return fmt.Errorf("job %d goes from %v to %v, it was %v", ev.Job, ev.From, ev.To, r.state[ev.Job])
 		}
 		r.state[ev.Job] = ev.To
+		r.ran[ev.Job] = r.ran[ev.Job] || ev.To == core.Running
+		if ev.To.Terminal() {
+			r.overAt(ev)
+		}
 	}
 	if _, err := json.Marshal(ev); err != nil {
 		return err
@@ -211,10 +241,30 @@ func (r *run) observe(ev *core.Event) error {
 	return nil
 }
 
+// overAt has the results of a job returned some time after its end.
+func (r *run) overAt(ev *core.Event) {
+	if r.cfg.ResultsAtEnd {
+		r.returned[ev.Job] = true
+		return
+	}
+	in := core.Input{Kind: core.Returned, Job: ev.Job, Outcome: ev.To, Array: r.arrayOf(ev.Job)}
+	if !r.ran[ev.Job] {
+		in.N = 1
+	}
+	r.news = append(r.news, in)
+}
+
+func (r *run) arrayOf(job core.JobID) core.JobID {
+	if first := (job-1)/3*3 + 1; first%2 == 0 {
+		return first
+	}
+	return 0
+}
+
 func (r *run) nobodyHoldsWithoutBeingPlaced() error {
 	for id := core.JobID(1); id <= core.JobID(r.jobs); id++ {
 		j := r.eng.World().Job(id)
-		if j != nil && j.State().Waiting() && (len(j.Parts()) > 0 || !j.Queued()) {
+		if j != nil && j.State().Waiting() && (len(j.Parts()) > 0 || j.Queued() != (j.Hold() == core.NotHeld)) {
 			return fmt.Errorf("job %d waits with %d parts, in the queue: %v", id, len(j.Parts()), j.Queued())
 		}
 	}

@@ -89,6 +89,15 @@ func (s *stage) event(ev *core.Event) string {
 			where = "on " + s.cluster(at) + " alone"
 		}
 		fmt.Fprintf(&b, "job %d is to be placed %s", ev.Job, where)
+	case core.JobHeld:
+		fmt.Fprintf(&b, "job %d is held (%v)", ev.Job, ev.Hold)
+		if ev.When > 0 {
+			fmt.Fprintf(&b, " until %s", seconds(ev.When))
+		}
+	case core.JobReleased, core.JobDescribed:
+		fmt.Fprintf(&b, "job %d is %s", ev.Job, strings.TrimPrefix(ev.Kind.String(), "job-"))
+	case core.ResultsReturned:
+		fmt.Fprintf(&b, "job %d has returned its results, %v", ev.Job, ev.To)
 	case core.ReclaimEnded:
 		fmt.Fprintf(&b, "reclaimed on %s for job %d", s.cluster(ev.Cluster), ev.Job)
 	default:

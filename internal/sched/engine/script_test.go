@@ -19,12 +19,15 @@ import (
 //	grid a=10 b=8,managed,depth=4 c=6,keep=2,growfree=1,reserves,speed=2
 //	files big=125MB@a
 //	link a b 1000                      megabits per second, both ways
-//	config approach=pwa policy=egs scan=30 grace=60 stop=600 collect=120 margin=10 claims=300 tries=3 place=wf whole=yes
+//	config approach=pwa policy=egs scan=30 grace=60 stop=600 collect=120 margin=10 claims=300 tries=3 place=wf whole=yes describe=600 results=end
 //	at 30                              it is second 30 now
 //	wake                               it is when the engine asked to be woken
 //	tick                               the engine is called for no reason
 //	submit 1 malleable 2-8 initial=2   or: rigid 4, moldable 2-4, rigid 4+3 for two components;
-//	                                   also place= inputs= clusters= tries= retries= estimate= deadline=
+//	                                   also place= inputs= clusters= tries= retries= estimate= deadline= begin= array= limit=
+//	                                   after=afterok:1,after:2 for jobs that are live, after=afterany:5+3 for array 5 with 3 that have not started
+//	returned 1 done                    its results are where they belong; also: returned 6 failed array=5 unrun
+//	described 1 · described 1 nowhere
 //	started 1 · ended 1 code=3 · crashed 1 · left 1 · progress 1 done=0.5
 //	staged 1 · claimed 1 part=1 · lost 1 taken=0-3
 //	answer 1 n=2 · giveback 1 n=2 · ask 1 n=2 must
@@ -78,7 +81,20 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		return core.Input{}, nil
 	case "submit":
 		spec, err := s.job(w)
-		return core.Input{Kind: core.Submit, Spec: spec}, err
+		return core.Input{Kind: core.Submit, Spec: spec, Undescribed: w.has("undescribed")}, err
+	case "returned":
+		in := core.Input{Kind: core.Returned, Job: core.JobID(w.number(w.next()))}
+		err := in.Outcome.UnmarshalText([]byte(strings.ToUpper(w.next())))
+		if in.Array = core.JobID(w.number(w.value("array"))); w.has("unrun") {
+			in.N = 1
+		}
+		return in, err
+	case "described":
+		in := core.Input{Kind: core.Described, Job: core.JobID(w.number(w.next()))}
+		if j := s.eng.World().Job(in.Job); j != nil && !w.has("nowhere") {
+			in.Spec = j.Spec()
+		}
+		return in, w.err
 	case "poll", "down", "up":
 		kinds := map[string]core.InputKind{"poll": core.Polled, "down": core.HostsDown, "up": core.HostsUp}
 		c, err := s.clusterNamed(w.next())
@@ -201,7 +217,32 @@ func (s *stage) job(w *words) (*core.Job, error) {
 	}
 	j.MaxTries, j.Retries = w.number(w.value("tries")), w.number(w.value("retries"))
 	j.Estimate, j.Deadline = w.seconds("estimate"), core.Time(w.seconds("deadline"))
+	j.Begin, j.Array, j.ArrayLimit = core.Time(w.seconds("begin")), core.JobID(w.number(w.value("array"))), w.number(w.value("limit"))
+	for _, text := range split(w.value("after")) {
+		d, err := s.dependency(w, text)
+		if err != nil {
+			return nil, err
+		}
+		j.After = append(j.After, d)
+	}
 	return j, w.err
+}
+
+// dependency reads one such as afterok:1. How a job is doing the world knows; one
+// that is not live has gone well.
+func (s *stage) dependency(w *words, text string) (d core.Dependency, err error) {
+	when, of, _ := strings.Cut(text, ":")
+	of, more, isArray := strings.Cut(of, "+")
+	d.Job, d.Array = core.JobID(w.number(of)), isArray
+	d.Target.Unfinished = w.number(more)
+	d.Target.NotStarted = d.Target.Unfinished
+	if j := s.eng.World().Job(d.Job); j != nil && !isArray {
+		d.Target.Unfinished = 1
+		if j.Attempts() == 0 {
+			d.Target.NotStarted = 1
+		}
+	}
+	return d, d.When.UnmarshalText([]byte(when))
 }
 
 func (s *stage) prepare(verb string, w *words) error {
@@ -230,6 +271,8 @@ func (s *stage) prepare(verb string, w *words) error {
 			s.cfg.Approach = engine.PWA
 		}
 		s.cfg.Whole = w.value("whole") == "yes"
+		s.cfg.ResultsAtEnd = w.value("results") == "end"
+		s.cfg.Describes, s.cfg.DescribeEvery = w.is("describe"), w.seconds("describe")
 		s.spec.MaxTries = w.number(w.value("tries"))
 		if w.is("place") {
 			return s.spec.DefaultPlace.UnmarshalText([]byte(w.value("place")))

@@ -13,6 +13,7 @@ func (e *Engine) settle() {
 	for t, due := e.w.Due(e.now); due; t, due = e.w.Due(e.now) {
 		e.fire(t)
 	}
+	e.settleHolds()
 	if e.w.Restless() && e.cfg.ScanEvery > 0 && e.now >= e.w.LastScan().Add(e.cfg.ScanEvery) {
 		e.scan = true
 	}
@@ -34,6 +35,9 @@ func (e *Engine) settle() {
 		e.growAll()
 	}
 	e.scan = false
+	if len(e.slots)+len(e.waiters) > 0 { // somebody ended meanwhile
+		e.settle()
+	}
 }
 
 // fire does what a timer waited for.
@@ -50,6 +54,8 @@ func (e *Engine) fire(t world.Timer) {
 		}
 	case world.ClaimDue:
 		e.claimDue(j, j.Part(t.Part))
+	case world.HoldDue:
+		e.admit(j, j.Hold() == core.HeldNowhere)
 	}
 }
 

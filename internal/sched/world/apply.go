@@ -23,6 +23,8 @@ func (w *World) Apply(ev *core.Event) error {
 		return nil
 	case core.ClusterDefined:
 		return w.defined(ev)
+	case core.ResultsReturned:
+		return w.returned(ev)
 	case core.OthersPolled, core.HostsFailed, core.HostsJoined, core.ReclaimBegan, core.ReclaimEnded, core.ClusterFelt, core.NetworkFelt:
 		return w.applyCluster(ev)
 	}
@@ -45,6 +47,12 @@ func (w *World) Apply(ev *core.Event) error {
 		}
 		j.pin = ev.Aim
 		return nil
+	case core.JobHeld:
+		return w.held(j, ev)
+	case core.JobReleased:
+		return w.released(j, ev)
+	case core.JobDescribed:
+		return w.described(j, ev)
 	case core.JobProgressed:
 		j.pace.report(ev.At, ev.Done, j.Size(), j.scaling)
 		return nil
@@ -126,6 +134,7 @@ func (w *World) submitted(ev *core.Event) error {
 	j.spec, j.state, j.since, j.submitted = ev.Spec, core.Submitted, ev.At, ev.At
 	j.scaling = w.scalingOf(ev.Spec)
 	w.jobs[ev.Job] = j
+	w.beginHold(j, core.NotHeld)
 	return nil
 }
 
@@ -158,7 +167,7 @@ func (w *World) scalingOf(spec *core.Job) *Scaling {
 }
 
 func (w *World) enqueued(j *Job, ev *core.Event) error {
-	if j.queued || !j.state.Waiting() || ev.N < 0 {
+	if j.queued || !j.state.Waiting() || j.hold != core.NotHeld || ev.N < 0 {
 		return w.broken(ev, "queues a job that does not wait to be placed")
 	}
 	if !w.Restless() {
@@ -182,7 +191,7 @@ func (w *World) planned(j *Job, ev *core.Event) error {
 	if len(j.parts) > 0 {
 		first = 0
 	}
-	if !j.state.Waiting() || ev.Part != len(j.parts) || ev.Epoch != j.epoch+first ||
+	if !j.state.Waiting() || j.hold != core.NotHeld || ev.Part != len(j.parts) || ev.Epoch != j.epoch+first ||
 		ev.Cluster < 0 || int(ev.Cluster) >= len(w.clusters) || ev.Component < 0 || ev.Component >= len(j.spec.Components) ||
 		ev.Min < 1 || ev.N < ev.Min || ev.N > ev.Max || ev.N > w.clusters[ev.Cluster].procs {
 		return w.broken(ev, "plans a part that cannot be")

@@ -30,7 +30,51 @@ func (w *World) Check() error {
 			return fmt.Errorf("cluster %s: %w", c.spec.Name, err)
 		}
 	}
+	if err := w.checkHolds(); err != nil {
+		return err
+	}
 	return w.checkQueue(queued)
+}
+
+// checkHolds verifies that who is held is listed where it is looked for.
+func (w *World) checkHolds() error {
+	placed, held := map[core.JobID]int{}, map[core.JobID]int{}
+	waiting := 0
+	for _, id := range sortedKeys(w.jobs) {
+		j := w.jobs[id]
+		if j.hold != core.NotHeld && (j.queued || j.state != core.Submitted || len(j.parts) > 0) {
+			return fmt.Errorf("job %d, %s, is held by %s", id, j.state, j.hold)
+		}
+		if j.hold == core.HeldNowhere != w.nowhere[id] {
+			return fmt.Errorf("job %d is held by %s, and listed as one that may run nowhere: %v", id, j.hold, w.nowhere[id])
+		}
+		if j.hold == core.HeldArray {
+			held[j.spec.Array]++
+		} else if takesSlot(j.hold) && j.spec.ArrayLimit > 0 {
+			placed[j.spec.Array]++
+		}
+		if j.hold != core.HeldDependency && j.hold != core.HeldBegin {
+			continue
+		}
+		for i := range j.spec.After {
+			if t := w.targets[keyOf(&j.spec.After[i])]; t == nil || !t.waiters[id] {
+				return fmt.Errorf("job %d is not among those that wait for job %d", id, j.spec.After[i].Job)
+			}
+		}
+		waiting++
+	}
+	for _, key := range w.sortedTargets() {
+		t := w.targets[key]
+		if len(t.waiters) == 0 || len(t.waiters) > waiting || t.NotStarted < 0 || t.Unfinished < t.NotStarted || t.Failed < 0 {
+			return fmt.Errorf("job %d, for which %d wait, counts %+v", key.Job, len(t.waiters), t.Target)
+		}
+	}
+	for _, id := range sortedKeys(w.arrays) {
+		if a := w.arrays[id]; a.placed != placed[id] || len(a.held) != held[id] || a.placed+len(a.held) == 0 {
+			return fmt.Errorf("array %d counts %d placed, %d held; has %d, %d", id, a.placed, len(a.held), placed[id], held[id])
+		}
+	}
+	return nil
 }
 
 // tally is what the jobs say of a cluster.

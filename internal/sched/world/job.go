@@ -25,6 +25,11 @@ type Job struct {
 	onePart [1]*Part // most jobs have one part: no slice of their own
 	single  Part
 
+	hold      core.Hold   // what keeps it out of the placement queue
+	holdWhy   core.Reason // why
+	wasHeld   bool
+	holdUntil core.Time // when it is looked at again; 0: when something happens
+
 	queued    bool
 	ticket    int64 // place in the placement queue
 	firstScan int64 // scans of the queue before it joined

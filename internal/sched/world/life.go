@@ -45,6 +45,7 @@ func (w *World) became(j *Job, ev *core.Event) error {
 			j.finish(ev.At)
 		}
 		w.release(j, ev.From)
+		w.endHold(j)
 		delete(w.jobs, j.spec.ID)
 		w.spare = append(w.spare, j)
 	case core.Stopped, core.Submitted, core.Resuming:
@@ -91,7 +92,9 @@ func (j *Job) runOn() {
 // clusters.
 func (w *World) run(j *Job, now core.Time) {
 	j.started = now
-	j.attempts++
+	if j.attempts++; j.attempts == 1 {
+		w.startedFirst(j)
+	}
 	j.tries, j.pin = 0, 0
 	j.pace.begun(now, j.attempts == 1)
 	for _, p := range j.parts {

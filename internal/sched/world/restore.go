@@ -23,7 +23,7 @@ func Restore(spec Spec, snapshot []byte) (*World, error) {
 	}
 	w := New(spec)
 	r := restorer{World: w, shot: s}
-	for _, step := range []func() error{r.fillClusters, r.fillPrograms, r.fillJobs, r.fillQueue, r.fillTimers} {
+	for _, step := range []func() error{r.fillClusters, r.fillPrograms, r.fillJobs, r.fillHolds, r.fillQueue, r.fillTimers} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -228,7 +228,7 @@ func (s *jobShot) job() *Job {
 	spec := s.Spec // of its own, or one job would keep the whole snapshot alive
 	return &Job{spec: &spec, state: s.State, since: s.Since, submitted: s.Submitted, started: s.Started, epoch: s.Epoch,
 		attempts: s.Attempts, losses: s.Losses, aim: s.Aim, pin: s.Pin, barred: s.Barred, due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
-		notBefore: s.NotBefore, roomAfter: s.RoomAfter,
+		notBefore: s.NotBefore, roomAfter: s.RoomAfter, hold: s.Hold, holdWhy: s.HoldWhy, holdUntil: s.HoldUntil, wasHeld: s.WasHeld,
 		pace: pace{at: s.Pace.At, done: s.Pace.Done, from: s.Pace.From, start: s.Pace.Start, size: s.Pace.Size, rate: s.Pace.Rate, blind: s.Pace.Blind}}
 }
 
@@ -291,10 +291,30 @@ func (p *Part) rehold() error {
 	return nil
 }
 
+// fillHolds enters jobs among those that are held by the same.
+func (r *restorer) fillHolds() error {
+	for _, id := range sortedKeys(r.jobs) {
+		switch j := r.jobs[id]; {
+		case j.hold > core.HeldNowhere, j.hold != core.NotHeld && (j.state != core.Submitted || len(j.parts) > 0):
+			return bad("job %d is held by %d while it is %s", id, j.hold, j.state)
+		default:
+			r.beginHold(j, j.hold)
+		}
+	}
+	for _, s := range r.shot.Targets {
+		t := r.targets[s.Key]
+		if t == nil {
+			return bad("nobody depends on job %d", s.Key.Job)
+		}
+		t.Target = s.Target
+	}
+	return nil
+}
+
 func (r *restorer) fillQueue() error {
 	for _, id := range r.shot.Queue {
 		j := r.jobs[id]
-		if j == nil || j.queued || !j.state.Waiting() {
+		if j == nil || j.queued || !j.state.Waiting() || j.hold != core.NotHeld {
 			return bad("job %d is in the queue", id)
 		}
 		expire := int64(unlimited)

@@ -46,6 +46,12 @@ type worldShot struct {
 	Jobs     []jobShot    // by number
 	Queue    []core.JobID // from its head
 	Timers   []Timer      // in the order in which they fall due
+	Targets  []targetShot // what held jobs depend on
+}
+
+type targetShot struct {
+	Key    targetKey
+	Target core.Target
 }
 
 type clusterShot struct {
@@ -101,6 +107,10 @@ type jobShot struct {
 	Pace      paceShot
 	Parts     []partShot
 	Scaling   *scalingShot // of a job that names no program
+	Hold      core.Hold
+	HoldWhy   core.Reason
+	HoldUntil core.Time
+	WasHeld   bool
 }
 
 type paceShot struct {
@@ -181,6 +191,9 @@ func (w *World) shot() *worldShot {
 	}
 	s.Timers = slices.Clone(w.timers.heap)
 	slices.SortFunc(s.Timers, Timer.compare)
+	for _, key := range w.sortedTargets() {
+		s.Targets = append(s.Targets, targetShot{key, w.targets[key].Target})
+	}
 	return s
 }
 
@@ -224,7 +237,7 @@ func (s *Scaling) shot(fresh *Scaling) scalingShot {
 func (j *Job) shot(fresh *Scaling) jobShot {
 	s := jobShot{Spec: *j.spec, State: j.state, Since: j.since, Submitted: j.submitted, Started: j.started, Epoch: j.epoch,
 		Attempts: j.attempts, Losses: j.losses, Aim: j.aim, Pin: j.pin, Barred: j.barred, Due: j.due, FirstScan: j.firstScan, Tries: j.tries,
-		NotBefore: j.notBefore, RoomAfter: j.roomAfter,
+		NotBefore: j.notBefore, RoomAfter: j.roomAfter, Hold: j.hold, HoldWhy: j.holdWhy, HoldUntil: j.holdUntil, WasHeld: j.wasHeld,
 		Pace: paceShot{At: j.pace.at, Done: j.pace.done, From: j.pace.from, Start: j.pace.start, Size: j.pace.size, Rate: j.pace.rate, Blind: j.pace.blind}}
 	for _, p := range j.parts {
 		s.Parts = append(s.Parts, p.shot())

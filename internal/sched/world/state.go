@@ -31,6 +31,9 @@ func (w *World) AppendState(b []byte) []byte {
 	for _, id := range sortedKeys(w.jobs) {
 		b = w.jobs[id].appendState(b, w)
 	}
+	for _, key := range w.sortedTargets() {
+		b = fmt.Appendf(b, "target %+v %+v waiters %v\n", key, w.targets[key].Target, sortedKeys(w.targets[key].waiters))
+	}
 	for _, name := range sortedKeys(w.apps) {
 		b = fmt.Appendf(b, "app %q ", name)
 		b = w.apps[name].appendState(b)
@@ -39,8 +42,8 @@ func (w *World) AppendState(b []byte) []byte {
 }
 
 func (j *Job) appendState(b []byte, w *World) []byte {
-	b = fmt.Appendf(b, "job %d %s since %d submitted %d started %d due %d aim %d pin %d epoch %d attempts %d losses %d queued %v not-before %d room-after %d tries %d pace %+v\n",
-		j.spec.ID, j.state, j.since, j.submitted, j.started, j.due, j.aim, j.pin, j.epoch, j.attempts, j.losses, j.queued, j.notBefore, j.roomAfter, w.Tries(j), j.pace)
+	b = fmt.Appendf(b, "job %d %s since %d submitted %d started %d due %d aim %d pin %d epoch %d attempts %d losses %d hold %s until %d %v queued %v not-before %d room-after %d tries %d pace %+v\n",
+		j.spec.ID, j.state, j.since, j.submitted, j.started, j.due, j.aim, j.pin, j.epoch, j.attempts, j.losses, j.hold, j.holdUntil, j.wasHeld, j.queued, j.notBefore, j.roomAfter, w.Tries(j), j.pace)
 	for _, p := range j.parts {
 		b = fmt.Appendf(b, " part %d of %d on %d size %d [%d,%d] procs %v held %v staged %v claimed %v claim-at %d order %d offer %+v serial %d returned %d asked %d refused %d\n",
 			p.index, p.component, p.cluster.id, p.size, p.min, p.max, p.procs, p.held, p.staged, p.claimed, p.claimAt,
@@ -57,6 +60,20 @@ func (s *Scaling) appendState(b []byte) []byte {
 	learnt := *s
 	learnt.cache = nil
 	return fmt.Appendf(b, "scaling %+v\n", learnt)
+}
+
+func (w *World) sortedTargets() []targetKey {
+	list := make([]targetKey, 0, len(w.targets))
+	for key := range w.targets { // order-free: sorted below
+		list = append(list, key)
+	}
+	slices.SortFunc(list, func(a, b targetKey) int {
+		if a.Job != b.Job {
+			return sign(a.Job < b.Job)
+		}
+		return sign(!a.Array && b.Array)
+	})
+	return list
 }
 
 func sortedKeys[K core.JobID | string, V any](m map[K]V) []K {

@@ -9,6 +9,7 @@ const (
 	ClaimDue  TimerKind = iota // a late claim
 	AnswerDue                  // the answer to an offer
 	JobDue                     // a job that was told to stop must have left, one that is queued must have its claims
+	HoldDue                    // a held job is to be looked at again
 )
 
 // Timer is something that falls due. It may have become pointless by then:
@@ -89,6 +90,9 @@ func (w *World) matters(t Timer) bool {
 	}
 	if t.Kind == JobDue {
 		return j.due == t.At && (j.state == core.Stopping || j.state == core.Queued && !j.Claimed())
+	}
+	if t.Kind == HoldDue {
+		return j.hold != core.NotHeld && j.holdUntil == t.At
 	}
 	p := j.Part(t.Part)
 	if p == nil {

@@ -49,8 +49,11 @@ type World struct {
 	apps     map[string]*Scaling
 	replicas []map[core.ClusterID]bool // by file
 	queue    queue
-	putOff   int   // jobs in the queue that were not to be tried before some time
-	scans    int64 // looks through the queue so far
+	targets  map[targetKey]*target     // what held jobs depend on
+	arrays   map[core.JobID]*arrayLoad // that have a limit
+	nowhere  map[core.JobID]bool       // jobs that may run on none of the clusters
+	putOff   int                       // jobs in the queue that were not to be tried before some time
+	scans    int64                     // looks through the queue so far
 	scanned  core.Time
 	starts   int64
 	timers   timers
@@ -60,7 +63,8 @@ type World struct {
 
 // New is the world before its first event.
 func New(spec Spec) *World {
-	w := &World{spec: spec, jobs: map[core.JobID]*Job{}, apps: map[string]*Scaling{}, scanned: math.MinInt64}
+	w := &World{spec: spec, jobs: map[core.JobID]*Job{}, apps: map[string]*Scaling{}, scanned: math.MinInt64,
+		targets: map[targetKey]*target{}, arrays: map[core.JobID]*arrayLoad{}, nowhere: map[core.JobID]bool{}}
 	if spec.DefaultPlace == core.PlaceDefault {
 		w.spec.DefaultPlace = core.WorstFit
 	}

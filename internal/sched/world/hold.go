@@ -1,0 +1,290 @@
+package world
+
+import (
+	"container/heap"
+	"slices"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+)
+
+// A job that was submitted may be held: kept out of the placement queue until other
+// jobs have ended, its begin time has come, or fewer jobs of its array are placed.
+
+// targetKey names what others depend on: a job, or an array by its first job.
+type targetKey struct {
+	Job   core.JobID
+	Array bool
+}
+
+func keyOf(d *core.Dependency) targetKey { return targetKey{d.Job, d.Array} }
+
+// target is what others depend on, and who they are. There is one for each job and
+// array that a held job depends on, and no other.
+type target struct {
+	core.Target
+	waiters map[core.JobID]bool
+}
+
+// arrayLoad is what is placed of an array that has a limit, and what waits for that.
+type arrayLoad struct {
+	placed int     // jobs that are placed, or wait for nothing but that
+	held   jobHeap // jobs that are held because of the limit
+}
+
+// jobHeap has the lowest number on top.
+type jobHeap []core.JobID
+
+func (h jobHeap) Len() int           { return len(h) }
+func (h jobHeap) Less(i, j int) bool { return h[i] < h[j] }
+func (h jobHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *jobHeap) Push(x any)        { *h = append(*h, x.(core.JobID)) }
+func (h *jobHeap) Pop() any {
+	last := len(*h) - 1
+	id := (*h)[last]
+	*h = (*h)[:last]
+	return id
+}
+
+// Hold is what keeps a submitted job out of the placement queue.
+func (j *Job) Hold() core.Hold { return j.hold }
+
+// HoldReason is why it does.
+func (j *Job) HoldReason() core.Reason { return j.holdWhy }
+
+// HoldUntil is when a job that is held is to be looked at again; 0: when something
+// happens.
+func (j *Job) HoldUntil() core.Time { return j.holdUntil }
+
+// WasHeld reports whether something has held the job since it was submitted.
+func (j *Job) WasHeld() bool { return j.wasHeld }
+
+// Target is what a job depends on, as it is now.
+func (w *World) Target(d *core.Dependency) core.Target {
+	if t := w.targets[keyOf(d)]; t != nil {
+		return t.Target
+	}
+	return d.Target
+}
+
+// Waiters lists the held jobs that depend on a job, or on its array, by number.
+func (w *World) Waiters(job, array core.JobID) []core.JobID {
+	var list []core.JobID
+	for _, key := range targetKeys(job, array) {
+		if t := w.targets[key]; t != nil {
+			list = append(list, sortedKeys(t.waiters)...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// TargetState is all that the verdict on a dependency on a job, and on its array,
+// can depend on: whether all are finished, all have started, any has failed; false of
+// what nobody depends on.
+func (w *World) TargetState(job, array core.JobID) (state [2][3]bool) {
+	if len(w.targets) == 0 {
+		return state
+	}
+	for i, key := range targetKeys(job, array) {
+		if t := w.targets[key]; t != nil {
+			state[i] = [3]bool{t.Unfinished == 0, t.NotStarted == 0, t.Failed > 0}
+		}
+	}
+	return state
+}
+
+// HasWaiters reports whether a job is held that depends on a job, or on its array.
+func (w *World) HasWaiters(job, array core.JobID) bool {
+	return len(w.targets) > 0 &&
+		slices.ContainsFunc(targetKeys(job, array), func(key targetKey) bool { return w.targets[key] != nil })
+}
+
+// targetKeys is what others may depend on a job as; its array is 0 if it is in none.
+func targetKeys(job, array core.JobID) []targetKey {
+	if array == 0 {
+		return []targetKey{{job, false}}
+	}
+	return []targetKey{{job, false}, {array, true}}
+}
+
+// ArrayRoom reports whether the limit of its array lets a job be placed.
+func (w *World) ArrayRoom(j *Job) bool {
+	if j.spec.ArrayLimit == 0 {
+		return true
+	}
+	placed := 0
+	if a := w.arrays[j.spec.Array]; a != nil {
+		placed = a.placed
+	}
+	if takesSlot(j.hold) {
+		placed-- // it is one of them itself
+	}
+	return placed < j.spec.ArrayLimit
+}
+
+// NextOfArray is the first job that is held because too many of its array are
+// placed; nil if none is.
+func (w *World) NextOfArray(array core.JobID) *Job {
+	a := w.arrays[array]
+	if a == nil || len(a.held) == 0 {
+		return nil
+	}
+	return w.jobs[a.held[0]]
+}
+
+// HeldNowhere lists the jobs that may run on none of the clusters, by number.
+func (w *World) HeldNowhere() []*Job {
+	var list []*Job
+	for _, id := range sortedKeys(w.nowhere) {
+		list = append(list, w.jobs[id])
+	}
+	return list
+}
+
+// held notes that something keeps a job out of the placement queue.
+func (w *World) held(j *Job, ev *core.Event) error {
+	if j.state != core.Submitted || j.queued || len(j.parts) > 0 || ev.Hold == core.NotHeld || ev.Hold > core.HeldNowhere {
+		return w.broken(ev, "holds a job that does not wait to be placed for the first time")
+	}
+	if watchesOthers(j.hold) && watchesOthers(ev.Hold) {
+		j.hold = ev.Hold // what it depends on is counted on
+	} else {
+		w.endHold(j)
+		w.beginHold(j, ev.Hold)
+	}
+	j.holdWhy, j.holdUntil = ev.Why, ev.When
+	if ev.When > 0 && ev.When < core.Never {
+		w.timers.add(Timer{At: ev.When, Kind: HoldDue, Job: ev.Job, Epoch: j.epoch})
+	}
+	return nil
+}
+
+// released notes that nothing holds a job any longer.
+func (w *World) released(j *Job, ev *core.Event) error {
+	if j.hold == core.NotHeld {
+		return w.broken(ev, "releases a job that nothing holds")
+	}
+	w.endHold(j)
+	w.beginHold(j, core.NotHeld)
+	return nil
+}
+
+// described takes over what is known of a held job by now. Who it is, and what it
+// depends on, stays.
+func (w *World) described(j *Job, ev *core.Event) error {
+	s := ev.Spec
+	if j.hold != core.HeldDescribe || s == nil || s.Check() != nil ||
+		s.ID != j.spec.ID || s.App != j.spec.App || s.Array != j.spec.Array || s.ArrayLimit != j.spec.ArrayLimit {
+		return w.broken(ev, "describes another job, or one that is not held for it")
+	}
+	j.spec = s
+	return nil
+}
+
+// beginHold enters a job among those that are held by the same.
+func (w *World) beginHold(j *Job, hold core.Hold) {
+	j.hold, j.wasHeld = hold, j.wasHeld || hold != core.NotHeld
+	if takesSlot(hold) {
+		w.countPlaced(j, 1)
+	}
+	switch id := j.spec.ID; hold {
+	case core.HeldDependency, core.HeldBegin:
+		for i := range j.spec.After {
+			d := &j.spec.After[i]
+			t := w.targets[keyOf(d)]
+			if t == nil {
+				t = &target{Target: d.Target, waiters: map[core.JobID]bool{}}
+				w.targets[keyOf(d)] = t
+			}
+			t.waiters[id] = true
+		}
+	case core.HeldArray:
+		heap.Push(&w.loadOf(j.spec.Array).held, id)
+	case core.HeldNowhere:
+		w.nowhere[id] = true
+	}
+}
+
+// endHold takes a job from among those that are held by the same.
+func (w *World) endHold(j *Job) {
+	id, hold := j.spec.ID, j.hold
+	j.hold, j.holdWhy, j.holdUntil = core.NotHeld, core.Reason{}, 0
+	if takesSlot(hold) {
+		w.countPlaced(j, -1)
+	}
+	switch hold {
+	case core.HeldDependency, core.HeldBegin:
+		for i := range j.spec.After {
+			key := keyOf(&j.spec.After[i])
+			if t := w.targets[key]; t != nil {
+				delete(t.waiters, id)
+				if len(t.waiters) == 0 {
+					delete(w.targets, key)
+				}
+			}
+		}
+	case core.HeldArray:
+		a := w.arrays[j.spec.Array]
+		heap.Remove(&a.held, slices.Index(a.held, id))
+		w.forgetLoad(j.spec.Array)
+	case core.HeldNowhere:
+		delete(w.nowhere, id)
+	}
+}
+
+// watchesOthers reports whether a job that is held by this is told of what it depends
+// on: that can still change while it waits for its begin time.
+func watchesOthers(hold core.Hold) bool { return hold == core.HeldDependency || hold == core.HeldBegin }
+
+// takesSlot reports whether a job that is held by this counts in the limit of its
+// array.
+func takesSlot(hold core.Hold) bool { return hold == core.NotHeld || hold == core.HeldDescribe }
+
+func (w *World) loadOf(array core.JobID) *arrayLoad {
+	a := w.arrays[array]
+	if a == nil {
+		a = &arrayLoad{}
+		w.arrays[array] = a
+	}
+	return a
+}
+
+func (w *World) forgetLoad(array core.JobID) {
+	if a := w.arrays[array]; a != nil && a.placed == 0 && len(a.held) == 0 {
+		delete(w.arrays, array)
+	}
+}
+
+// countPlaced notes that one more job of an array with a limit is placed, or one
+// less.
+func (w *World) countPlaced(j *Job, n int) {
+	if j.spec.ArrayLimit > 0 {
+		w.loadOf(j.spec.Array).placed += n
+		w.forgetLoad(j.spec.Array)
+	}
+}
+
+// startedFirst tells those who depend on a job that it runs for the first time.
+func (w *World) startedFirst(j *Job) {
+	if len(w.targets) == 0 {
+		return
+	}
+	for _, key := range targetKeys(j.spec.ID, j.spec.Array) {
+		if t := w.targets[key]; t != nil {
+			t.NotStarted = max(0, t.NotStarted-1)
+		}
+	}
+}
+
+// returned tells those who depend on a job that it is over.
+func (w *World) returned(ev *core.Event) error {
+	if !ev.To.Terminal() || ev.Job <= 0 || ev.Array < 0 {
+		return w.broken(ev, "returns the results of a job that is not over")
+	}
+	for _, key := range targetKeys(ev.Job, ev.Array) {
+		if t := w.targets[key]; t != nil {
+			t.Returned(ev.Job, ev.To, ev.N > 0)
+		}
+	}
+	return nil
+}
