@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"container/heap"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -32,24 +31,9 @@ type array struct {
 	store.Array              // Count is 0 if every element has its record
 	indices     []int        // of the elements, if they are no single range
 	ahead       map[int]bool // elements from Next on that have their record
-	load        jobarray.Load
-	live        int       // elements that are among the broker's jobs
-	ready       readyJobs // elements that have a record and may come into the queue
-	isFilling   bool      // what the next elements need is being looked up
-}
-
-// readyJobs is a heap of jobs, the lowest number first.
-type readyJobs []*job
-
-func (r readyJobs) Len() int           { return len(r) }
-func (r readyJobs) Less(i, j int) bool { return r[i].rec.ID < r[j].rec.ID }
-func (r readyJobs) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
-func (r *readyJobs) Push(x any)        { *r = append(*r, x.(*job)) }
-func (r *readyJobs) Pop() any {
-	last := len(*r) - 1
-	j := (*r)[last]
-	(*r)[last], *r = nil, (*r)[:last]
-	return j
+	queued      int          // elements that the engine knows and that have not started
+	live        int          // elements that are among the broker's jobs
+	isFilling   bool         // what the next elements need is being looked up
 }
 
 // pending is how many elements have no record.
@@ -75,8 +59,8 @@ func (a *array) element(n int) store.Job {
 
 // whyHeld says why elements that could start are not in the queue.
 func (a *array) whyHeld() string {
-	if a.load.Limit > 0 {
-		return fmt.Sprintf("at most %d jobs of the array run at once", a.load.Limit)
+	if a.Spec != nil && a.Spec.Array.AtOnce > 0 {
+		return core.Reason{Code: core.ArrayFull, A: float64(a.Spec.Array.AtOnce)}.String()
 	}
 	return fmt.Sprintf("at most %d jobs of an array wait in the queue at once", jobarray.QueueDepth)
 }
@@ -97,9 +81,6 @@ func (b *Broker) arrayOf(rec *store.Job) *array {
 	a := b.arrays[rec.Parent]
 	if a == nil {
 		a = &array{ahead: map[int]bool{}}
-		if rec.Spec != nil {
-			a.load.Limit = rec.Spec.Array.AtOnce
-		}
 		b.arrays[rec.Parent] = a
 	}
 	return a
@@ -124,7 +105,7 @@ func (b *Broker) loadArrays(ctx context.Context, list []store.Array) error {
 }
 
 func newArray(rec store.Array) *array {
-	a := &array{Array: rec, ahead: map[int]bool{}, load: jobarray.Load{Limit: rec.Spec.Array.AtOnce}}
+	a := &array{Array: rec, ahead: map[int]bool{}}
 	if rec.Spec.Array.List != "" {
 		a.indices = rec.Spec.Array.Indices()
 	}
@@ -170,28 +151,21 @@ func (t *turn) wanted(a *array) int {
 	case a.Template.NotBefore > t.now && a.live > 0:
 		n = 0
 	default:
-		n = a.load.Admit(n)
+		n = jobarray.Admit(n, a.queued)
 	}
 	return min(n, elementsPerTurn)
 }
 
 // addElements gives the next elements of an array their records.
 func (t *turn) addElements(a *array, proto *core.Job, quotes []Quote) {
+	targets := map[targetKey]core.Target{}
 	for n := t.wanted(a); n > 0; n-- {
 		j := t.addElement(a, a.Next)
-		a.Next++
-		a.advance()
-		if t.waitsFirst(j) {
-			continue
-		}
-		if a.load.Admit(1) == 0 {
-			t.makeReady(j)
-			continue
-		}
-		t.countIn(j)
 		j.rec.Reason = ""
-		t.enter(j, proto)
+		a.Next++
+		t.enter(j, &core.Input{Kind: core.Submit, Spec: proto}, targets)
 		t.quoted(j, quotes)
+		t.enterAhead(a)
 	}
 	t.keepArray(a)
 }
@@ -240,83 +214,61 @@ func (t *turn) elementOf(ctx context.Context, id core.JobID) *job {
 		}
 		j := t.addElement(a, n)
 		a.ahead[n] = true
-		a.advance()
 		t.keepArray(a)
-		if !t.waitsFirst(j) && !j.rec.State.Terminal() {
-			t.makeReady(j)
-			t.fill(a)
-		}
+		t.enterAhead(a)
 		return j
 	}
 	return nil
 }
 
-// makeReady has a job come into the queue as soon as its array may have another one
-// there.
-func (t *turn) makeReady(j *job) {
-	j.held = true
-	a := t.b.arrayOf(&j.rec)
-	if a == nil {
-		t.letIn(j)
-		return
-	}
-	if why := a.whyHeld(); j.rec.Reason != why {
-		j.rec.Reason = why
-		t.touch(j)
-	}
-	heap.Push(&a.ready, j)
-}
-
-// countIn notes that a job comes into the queue, countOut that it has ended.
-func (t *turn) countIn(j *job) {
-	if a := t.b.arrayOf(&j.rec); a != nil && !j.isCounted {
-		j.isCounted = true
-		a.load.Entered++
-		if j.rec.Started == 0 {
-			a.load.Queued++
+// enterAhead hands elements to the engine that got their record before their turn,
+// which has come.
+func (t *turn) enterAhead(a *array) {
+	for a.ahead[a.Next] {
+		delete(a.ahead, a.Next)
+		j := t.b.jobs[a.ID+core.JobID(a.Next)]
+		a.Next++
+		if j != nil && !j.rec.State.Terminal() && t.b.eng.World().Job(j.rec.ID) == nil {
+			j.rec.Work = a.Template.Work // others may have come home to the array
+			t.enterUndescribed(j)
 		}
 	}
 }
 
-func (t *turn) countOut(j *job) {
-	a := t.b.arrayOf(&j.rec)
-	if a == nil {
-		return
-	}
-	t.uncount(j)
-	t.fill(a)
+// isAhead reports whether a job is an element of an array that got its record before
+// its turn.
+func (b *Broker) isAhead(j *job) bool {
+	a := b.partial[j.rec.Parent]
+	return a != nil && j.rec.ID >= a.ID+core.JobID(a.Next)
 }
 
-// uncount notes that a job is not in the queue any more.
+// countIn notes that the engine knows an element that has not started, uncount that it
+// has started or ended.
+func (t *turn) countIn(j *job) {
+	if a := t.b.arrayOf(&j.rec); a != nil && !j.isCounted && j.rec.Started == 0 {
+		j.isCounted = true
+		a.queued++
+	}
+}
+
 func (t *turn) uncount(j *job) {
-	if !j.isCounted {
-		return
-	}
-	j.isCounted = false
-	a := t.b.arrayOf(&j.rec)
-	a.load.Entered--
-	if j.rec.Started == 0 {
-		a.load.Queued--
+	if j.isCounted {
+		j.isCounted = false
+		t.b.arrayOf(&j.rec).queued--
 	}
 }
 
-// fill lets as many elements of an array into the queue as may be there, in the
+// countOut notes that an element has ended.
+func (t *turn) countOut(j *job) {
+	if a := t.b.arrayOf(&j.rec); a != nil {
+		t.uncount(j)
+		t.fill(a)
+	}
+}
+
+// fill gives elements of an array their record, as many as may be in the queue, in the
 // order of their numbers.
 func (t *turn) fill(a *array) {
-	for len(a.ready) > 0 && a.load.Admit(1) > 0 {
-		first := a.ready[0]
-		if !first.held || first.awaits || first.rec.State.Terminal() {
-			heap.Pop(&a.ready) // it was ended meanwhile
-			continue
-		}
-		if a.pending() > 0 && len(a.Template.After) == 0 && first.rec.ID >= a.ID+core.JobID(a.Next) {
-			break // others come before it
-		}
-		heap.Pop(&a.ready)
-		first.rec.Reason = ""
-		t.touch(first)
-		t.letIn(first)
-	}
 	if a.isFilling || t.wanted(a) == 0 {
 		return
 	}
@@ -355,7 +307,7 @@ func (t *turn) snapshotPending(is func(*array) bool) []pendingElements {
 	var list []pendingElements
 	for _, id := range slices.Sorted(maps.Keys(t.b.partial)) {
 		if a := t.b.partial[id]; a.pending() > 0 && is(a) {
-			list = append(list, pendingElements{array{Array: a.Array, indices: a.indices, load: a.load}, maps.Clone(a.ahead)})
+			list = append(list, pendingElements{array{Array: a.Array, indices: a.indices}, maps.Clone(a.ahead)})
 		}
 	}
 	return list

@@ -112,8 +112,7 @@ type Broker struct {
 	nextEvent uint64
 	snapped   uint64 // last event in the newest snapshot
 	wake      core.Time
-	pending   []store.Outbound // that the last broker had still to do
-	awaited   map[awaitedKey]*awaited
+	pending   []store.Outbound      // that the last broker had still to do
 	arrays    map[core.JobID]*array // with elements that have not ended
 	partial   map[core.JobID]*array // those of which not every element has its record
 	ending    map[core.JobID]*job   // that have ended and are not forgotten yet
@@ -142,11 +141,12 @@ func Open(ctx context.Context, opt Options) (*Broker, error) {
 		return nil, errors.New("a broker needs a state folder")
 	}
 	b := &Broker{opt: opt, brought: broughtFiles{dir: filepath.Join(opt.State, "brought")}, mail: make(chan func(*turn), 256), stopped: make(chan struct{}),
-		jobs: map[core.JobID]*job{}, shelves: map[uint32]*replicas{}, wake: core.Never, awaited: map[awaitedKey]*awaited{},
+		jobs: map[core.JobID]*job{}, shelves: map[uint32]*replicas{}, wake: core.Never,
 		arrays: map[core.JobID]*array{}, partial: map[core.JobID]*array{}, ending: map[core.JobID]*job{}, jobsOf: map[uint32]int{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.setDefaultPlace(opt.Place)
 	b.opt.Engine.Whole = true // the parts of a job cannot be started together yet
+	b.opt.Engine.Describes, b.opt.Engine.DescribeEvery = true, describeAgain
 	err := b.load(ctx)
 	if err == nil {
 		err = b.openWeather(ctx)

@@ -71,10 +71,11 @@ func (t *turn) cancel(j *job, now bool) {
 	switch {
 	case j.rec.State.Terminal():
 		return
-	case w == nil: // it is held, or just being let in
-		t.passOn(j)
-		t.endHeld(j, 130, "the user asked for it")
-		return
+	case w == nil: // an element of an array whose turn has not come
+		t.enterUndescribed(j)
+		if w = t.b.eng.World().Job(j.rec.ID); w == nil {
+			return
+		}
 	}
 	// An agent that is away while its program runs is told when it is back.
 	runs := w.State() == core.Running || w.State() == core.Stopping

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -168,7 +169,9 @@ func (b *Broker) Reconfigure(ctx context.Context, clusters []Cluster, place core
 		b.setDefaultPlace(place)
 		before := len(b.clusters())
 		t.defineAll(clusters)
-		t.readyAgain() // who could run nowhere perhaps can now
+		for _, id := range slices.Sorted(maps.Keys(b.arrays)) {
+			t.fill(b.arrays[id]) // elements that could run nowhere perhaps can now
+		}
 		t.after(func() {
 			for _, c := range b.clusters() {
 				if int(c.id) >= before {

@@ -3,9 +3,9 @@ package broker
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
@@ -14,11 +14,11 @@ import (
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
-// A job that is to run after others is held until what it waits for has happened.
-// What it waits for stands in its record, in the numbers of earlier jobs, so that
-// nothing can wait for itself, and everything else follows from the records: after
-// a restart it is worked out again. Another job has ended, to those who wait for
-// it, when its results are home.
+// A job that is to run after others is held by the engine until what it waits for
+// has happened. Here references are resolved to the numbers of earlier jobs, so that
+// nothing can wait for itself, and the engine is told how these are doing when the job
+// is submitted, and when they end. Another job has ended, to those who wait for it,
+// when its results are home.
 
 // want is a dependency as it was resolved: the job or the array that is meant.
 type want struct {
@@ -139,7 +139,7 @@ func (t *turn) waitsOf(owner User, spec *jobfile.Job, wants []want, indices []in
 // elements are the jobs of an array by their indices.
 func (t *turn) elements(array core.JobID) (map[int]core.JobID, error) {
 	list := map[int]core.JobID{}
-	return list, t.members(awaitedKey{array, true}, func(rec *store.Job, _ bool) { list[rec.Index] = rec.ID })
+	return list, t.members(targetKey{array, true}, func(rec *store.Job, _ bool) { list[rec.Index] = rec.ID })
 }
 
 // namesakes are the jobs of a user and a name that are not over.
@@ -159,40 +159,17 @@ func (t *turn) namesakes(owner User, name string) []store.Wait {
 	return list
 }
 
-// awaitedKey is a job, or an array by its number.
-type awaitedKey struct {
+// targetKey is a job, or an array by its number.
+type targetKey struct {
 	id    core.JobID
 	array bool
 }
 
-func keyOf(w store.Wait) awaitedKey { return awaitedKey{w.Job, w.Array} }
-
-// awaited is a job, or all jobs of an array, for which others wait.
-type awaited struct {
-	name   string
-	left   int        // of its jobs, that are not over
-	fresh  int        // that have not begun either
-	bad    int        // that did not end well
-	badOne core.JobID // one of these
-	by     map[*job]bool
-}
-
-// verdict says whether what is waited for has happened, or never will.
-func (a *awaited) verdict(when jobfile.When) (met, never bool) {
-	switch when {
-	case jobfile.Begun:
-		return a.fresh == 0, false
-	case jobfile.Over:
-		return a.left == 0, false
-	case jobfile.Failed:
-		return a.left == 0 && a.bad > 0, a.left == 0 && a.bad == 0
-	}
-	return a.left == 0 && a.bad == 0, a.bad > 0
-}
+func keyOf(w store.Wait) targetKey { return targetKey{w.Job, w.Array} }
 
 // members calls f with the record of every job that a key means, and whether it
 // is over.
-func (t *turn) members(key awaitedKey, f func(rec *store.Job, over bool)) error {
+func (t *turn) members(key targetKey, f func(rec *store.Job, over bool)) error {
 	live := func(j *job) bool { return j != nil && j.spec != nil }
 	if !key.array {
 		j := t.b.jobs[key.id]
@@ -200,7 +177,7 @@ func (t *turn) members(key awaitedKey, f func(rec *store.Job, over bool)) error 
 			j = t.elementOf(As(t.b.ctx, User{}), key.id)
 		}
 		if live(j) {
-			f(&j.rec, j.over)
+			f(&j.rec, j.over || j.rec.Delivered)
 			return nil
 		}
 		rec, err := t.b.opt.Store.Job(t.b.ctx, strconv.FormatInt(int64(key.id), 10))
@@ -227,7 +204,7 @@ func (t *turn) members(key awaitedKey, f func(rec *store.Job, over bool)) error 
 				left = j.spec.Array.Len()
 			}
 			left--
-			f(&j.rec, j.over)
+			f(&j.rec, j.over || j.rec.Delivered)
 		}
 	}
 	if left == 0 {
@@ -242,174 +219,121 @@ func (t *turn) members(key awaitedKey, f func(rec *store.Job, over bool)) error 
 	return err
 }
 
-// await puts a job among those who wait for others.
-func (t *turn) await(j *job) error {
+// conditions are those of the engine.
+var conditions = map[jobfile.When]core.Condition{jobfile.WentWell: core.AfterOK, jobfile.Over: core.AfterAny,
+	jobfile.Failed: core.AfterNotOK, jobfile.Begun: core.AfterStart}
+
+// dependencies is what a job depends on, as the engine is told. targets are those that
+// were counted before in the same turn.
+func (t *turn) dependencies(j *job, targets map[targetKey]core.Target) []core.Dependency {
+	var list []core.Dependency
 	for _, w := range j.rec.After {
-		key := keyOf(w)
-		a := t.b.awaited[key]
-		if a == nil {
-			a = &awaited{by: map[*job]bool{}}
-			if err := t.members(key, func(rec *store.Job, over bool) { a.count(rec, over) }); err != nil {
-				return err
+		d := core.Dependency{Job: w.Job, Array: w.Array, When: conditions[w.When]}
+		counted, ok := targets[keyOf(w)]
+		if !ok {
+			counted = t.countTarget(keyOf(w))
+			targets[keyOf(w)] = counted
+		}
+		d.Target = counted
+		list = append(list, d)
+	}
+	return list
+}
+
+// countTarget says how a job, or those of an array, are doing.
+func (t *turn) countTarget(key targetKey) (target core.Target) {
+	err := t.members(key, func(rec *store.Job, over bool) {
+		switch {
+		case !over:
+			target.Unfinished++
+			if rec.Started == 0 {
+				target.NotStarted++
 			}
-			t.b.awaited[key] = a
+		case rec.State != core.Done:
+			target.Failed, target.FailedJob = target.Failed+1, rec.ID
 		}
-		a.by[j] = true
-	}
-	j.awaits, j.held = true, true
-	return nil
-}
-
-func (a *awaited) count(rec *store.Job, over bool) {
-	if rec.Spec != nil {
-		a.name = rec.Spec.Name
-	}
-	if !over {
-		a.left++
-		if rec.Started == 0 {
-			a.fresh++
-		}
-		return
-	}
-	a.ended(rec)
-}
-
-func (a *awaited) ended(rec *store.Job) {
-	if rec.State != core.Done {
-		a.bad++
-		a.badOne = rec.ID
-	}
-}
-
-// leave takes a job from among those who wait.
-func (t *turn) leave(j *job) {
-	j.awaits = false
-	for _, w := range j.rec.After {
-		if a := t.b.awaited[keyOf(w)]; a != nil {
-			delete(a.by, j)
-			if len(a.by) == 0 {
-				delete(t.b.awaited, keyOf(w))
-			}
-		}
-	}
-}
-
-// waitsFirst reports whether a new job has to wait for others, or for a moment,
-// or ends here because what it waits for can never happen.
-func (t *turn) waitsFirst(j *job) bool {
-	if len(j.rec.After) == 0 && j.rec.NotBefore == 0 {
-		return false
-	}
-	if err := t.await(j); err != nil {
-		t.endHeld(j, 1, "dependency not found: "+err.Error())
-		return true
-	}
-	return !t.consider(j)
-}
-
-// consider looks at what a job waits for. It reports whether it need not wait any
-// longer.
-func (t *turn) consider(j *job) bool {
-	if !j.awaits {
-		return false
-	}
-	open := ""
-	for _, w := range j.rec.After {
-		a := t.b.awaited[keyOf(w)]
-		met, never := a.verdict(w.When)
-		if never {
-			t.endHeld(j, 1, a.neverWhy(w))
-			return false
-		}
-		if !met && open == "" {
-			open = a.openWhy(w)
-		}
-	}
-	if open == "" && t.now < j.rec.NotBefore {
-		open = "start time not reached: " + time.Unix(0, int64(j.rec.NotBefore)).Format("2006-01-02 15:04:05")
-		t.atMoment(j)
-	}
-	if open == "" {
-		t.leave(j)
-		return true
-	}
-	if j.rec.Reason != open {
-		j.rec.Reason = open
-		t.explain(j, "wait", "", open, nil)
-		t.touch(j)
-	}
-	return false
-}
-
-// atMoment looks at a job again when its moment has come.
-func (t *turn) atMoment(j *job) {
-	wait := j.rec.NotBefore.Sub(t.now)
-	t.after(func() {
-		t.b.goBeside(func(ctx context.Context) {
-			if pause(ctx, wait) {
-				t.b.tell(func(t *turn) { t.reconsider([]*job{j}) })
-			}
-		})
 	})
+	if err != nil { // whatever became of it, it cannot be waited for
+		t.b.opt.Log.Error("a dependency cannot be read", "job", key.id, "error", err)
+		return core.Target{Failed: 1, FailedJob: key.id}
+	}
+	return target
 }
 
-func (a *awaited) called(w store.Wait) string {
-	what := fmt.Sprintf("job %d", w.Job)
-	if w.Array {
-		what = fmt.Sprintf("array %d", w.Job)
+// reasonText is the reason of an event as users read it: jobs with their names, times
+// as on the clock.
+func (t *turn) reasonText(j *job, ev *core.Event) string {
+	text := ev.Why.String()
+	number := core.JobID(ev.Why.A)
+	switch ev.Why.Code {
+	case core.WaitsForSuccess, core.WaitsForEnd, core.WaitsForFailure, core.WaitsForStart, core.DependencyWentWell:
+		return strings.Replace(text, fmt.Sprintf("job %d", number), t.targetName(j, number), 1)
+	case core.DependencyFailed:
+		target := core.JobID(ev.Why.B)
+		name := t.targetName(j, target)
+		if target != number || strings.HasPrefix(name, "array") {
+			name = fmt.Sprintf("job %d of %s", number, name)
+		}
+		return strings.Replace(text, fmt.Sprintf("job %d", number), name, 1)
+	case core.BeginsLater:
+		return text + ": " + time.Unix(0, int64(j.rec.NotBefore)).Format("2006-01-02 15:04:05")
+	case core.NoClusterAllowed:
+		if j.nowhere != "" {
+			return text + ": " + j.nowhere
+		}
 	}
-	if a.name != "" {
-		what += " (" + a.name + ")"
+	return text
+}
+
+// targetName is what to call a job, or an array, that another depends on.
+func (t *turn) targetName(j *job, id core.JobID) string {
+	what := fmt.Sprintf("job %d", id)
+	if slices.ContainsFunc(j.rec.After, func(w store.Wait) bool { return w.Job == id && w.Array }) {
+		what = fmt.Sprintf("array %d", id)
+	}
+	var spec *jobfile.Job
+	if other := t.b.jobs[id]; other != nil {
+		spec = other.spec
+	} else if a := t.b.partial[id]; a != nil {
+		spec = a.Spec
+	} else if rec, err := t.b.opt.Store.Job(t.b.ctx, strconv.FormatInt(int64(id), 10)); err == nil {
+		spec = rec.Spec
+	}
+	if spec != nil && spec.Name != "" {
+		what += " (" + spec.Name + ")"
 	}
 	return what
 }
 
-func (a *awaited) openWhy(w store.Wait) string {
-	text := "waiting for " + a.called(w) + " to "
-	switch w.When {
-	case jobfile.Begun:
-		return text + "start (after)"
-	case jobfile.Over:
-		return text + "end (afterany)"
-	case jobfile.Failed:
-		return text + "fail (afternotok)"
+// heldUp notes that the engine holds a job.
+func (t *turn) heldUp(j *job, ev *core.Event) {
+	why := t.reasonText(j, ev)
+	if ev.Hold == core.HeldDescribe {
+		why = ""
 	}
-	return text + "complete successfully (afterok)"
-}
-
-func (a *awaited) neverWhy(w store.Wait) string {
-	if w.When == jobfile.Failed {
-		return "dependency never satisfied: " + a.called(w) + " completed (afternotok)"
+	if j.rec.Reason == why {
+		return
 	}
-	what := a.called(w)
-	if w.Array {
-		what = fmt.Sprintf("job %d of %s", a.badOne, what)
-	}
-	return "dependency never satisfied: " + what + " failed (afterok)"
-}
-
-// endHeld ends a job that was never handed to the engine.
-func (t *turn) endHeld(j *job, code int, why string) {
-	t.leave(j)
-	j.held = false
-	j.rec.State, j.rec.Ended, j.rec.Code, j.rec.Reason, j.rec.StagedOut = core.Cancelled, t.now, code, why, true
-	t.explain(j, "end", core.Cancelled.String(), why, nil)
+	j.rec.Reason = why
 	t.touch(j)
-	t.finished(j)
-	t.countOut(j)
+	switch ev.Hold {
+	case core.HeldDependency, core.HeldBegin:
+		t.explain(j, "wait", "", why, nil)
+	case core.HeldNowhere:
+		t.explain(j, "held", "waiting for other clusters", why, nil)
+	}
 }
 
-// begun tells those who wait for it that a job has started.
+// begun notes that a job has started for the first time.
 func (t *turn) begun(j *job) {
-	if a := t.b.arrayOf(&j.rec); a != nil && j.isCounted {
-		a.load.Queued--
+	if a := t.b.arrayOf(&j.rec); a != nil {
+		t.uncount(j)
 		t.fill(a)
 	}
-	t.tellWaiters(j, func(a *awaited) { a.fresh-- })
 }
 
-// finished notes that a job is over and its results are home, and tells those who
-// wait for it.
+// finished notes that a job is over and its results are home, and tells the engine if
+// somebody waits for it.
 func (t *turn) finished(j *job) {
 	if j.over {
 		return
@@ -418,81 +342,16 @@ func (t *turn) finished(j *job) {
 	t.b.ending[j.rec.ID] = j
 	t.b.count(j.rec.Owner, -1)
 	t.tidyOutgoing(j)
-	t.tellWaiters(j, func(a *awaited) {
-		a.left--
+	if j.rec.Delivered {
+		return
+	}
+	j.rec.Delivered = true
+	t.touch(j)
+	if t.b.eng.World().HasWaiters(j.rec.ID, j.rec.Parent) {
+		in := core.Input{Kind: core.Returned, Job: j.rec.ID, Array: j.rec.Parent, Outcome: j.rec.State}
 		if j.rec.Started == 0 {
-			a.fresh--
+			in.N = 1
 		}
-		a.ended(&j.rec)
-	})
-}
-
-// tellWaiters notes what happened to a job. Those who wait for it look again if
-// that can mean something to them: of a large array most ends do not.
-func (t *turn) tellWaiters(j *job, note func(*awaited)) {
-	var list []*job
-	for _, a := range t.awaitedOf(j) {
-		before := a.stage()
-		note(a)
-		if a.stage() != before {
-			list = append(list, a.waiters()...)
-		}
-	}
-	t.reconsider(list)
-}
-
-// stage is all of it that a verdict depends on.
-func (a *awaited) stage() [3]bool { return [3]bool{a.left == 0, a.fresh == 0, a.bad > 0} }
-
-// waiters are the jobs that wait, the oldest first.
-func (a *awaited) waiters() []*job {
-	return slices.SortedFunc(maps.Keys(a.by), func(a, b *job) int { return int(a.rec.ID - b.rec.ID) })
-}
-
-func (t *turn) awaitedOf(j *job) []*awaited {
-	var list []*awaited
-	for _, key := range []awaitedKey{{j.rec.ID, false}, {j.rec.Parent, true}} {
-		if a := t.b.awaited[key]; a != nil {
-			list = append(list, a)
-		}
-	}
-	return list
-}
-
-// reconsider lets those in that need not wait any longer.
-func (t *turn) reconsider(list []*job) {
-	arrays := map[core.JobID]*array{}
-	for _, j := range list {
-		if t.consider(j) {
-			j.rec.Reason = ""
-			t.touch(j)
-			t.makeReady(j)
-			if a := t.b.arrayOf(&j.rec); a != nil {
-				arrays[j.rec.Parent] = a
-			}
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(arrays)) {
-		t.fill(arrays[id])
-	}
-}
-
-// awaitAgain works out after a restart who waits for whom.
-func (t *turn) awaitAgain() {
-	var list []*job
-	for _, j := range t.b.jobs {
-		if j.held && (len(j.rec.After) > 0 || j.rec.NotBefore > t.now) {
-			list = append(list, j)
-		}
-	}
-	slices.SortFunc(list, func(a, b *job) int { return int(a.rec.ID - b.rec.ID) })
-	sameFolder(list)
-	for _, j := range list {
-		if err := t.await(j); err != nil {
-			t.endHeld(j, 1, "dependency not found: "+err.Error())
-		}
-	}
-	for _, j := range list {
-		t.consider(j) // who need not wait is let in with all others
+		t.step(&in)
 	}
 }

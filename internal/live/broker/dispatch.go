@@ -27,6 +27,10 @@ func (t *turn) command(c core.Command) {
 	case core.Stage:
 		id := t.send(c)
 		t.after(func() { t.b.carryOut(j, id, c) })
+	case core.Describe:
+		id := t.send(c)
+		inputs := j.rec.Inputs
+		t.after(func() { t.b.describeJob(j, inputs, id) })
 	case core.Stop:
 		order := wire.Order{Kind: wire.Stop, By: c.Due}
 		if c.Mandatory {
@@ -70,8 +74,12 @@ func (t *turn) decline(j *job, c core.Command) {
 
 // carryOut does a command of the outbox, after those before it for the same job.
 func (b *Broker) carryOut(j *job, id uint64, c core.Command) {
-	if c.Kind == core.Stage { // nothing that comes after it waits for it
+	switch c.Kind { // nothing that comes after these waits for them
+	case core.Stage:
 		b.stageBeside(j, id, c)
+		return
+	case core.Describe:
+		b.describeJob(j, j.rec.Inputs, id)
 		return
 	}
 	j.line.add(b.beside, func() {

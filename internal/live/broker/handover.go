@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/live/userfiles"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // A job that waits for others was sent its work folder when it was submitted, and
@@ -115,30 +116,34 @@ func sameFolder(list []*job) {
 	}
 }
 
-// passOn has the record of another of its array written when one goes that waits
+// passOn has the record of the next of its array written when one ends that waits
 // with others: it may have been the first.
 func (t *turn) passOn(j *job) {
-	if !j.awaits || j.rec.Parent == 0 || len(j.rec.After) == 0 {
+	if j.rec.Parent == 0 || len(j.rec.After) == 0 {
 		return
 	}
-	for _, w := range t.b.awaited[keyOf(j.rec.After[0])].waiters() {
-		if w != j && flock(w) == flock(j) {
+	for id := j.rec.ID + 1; id < j.rec.Parent+core.JobID(j.spec.Array.Len()); id++ {
+		if w := t.b.jobs[id]; w != nil && t.watchesOthers(w) && flock(w) == flock(j) {
 			t.touch(w)
 			return
 		}
 	}
 }
 
+// watchesOthers reports whether a job is held until others have done something.
+func (t *turn) watchesOthers(j *job) bool {
+	w := t.b.eng.World().Job(j.rec.ID)
+	return w != nil && (w.Hold() == core.HeldDependency || w.Hold() == core.HeldBegin)
+}
+
 // allWaiters are those who wait for a job, and who wait for these.
 func (t *turn) allWaiters(j *job) []*job {
 	list, seen := []*job{j}, map[*job]bool{j: true}
 	for i := 0; i < len(list); i++ {
-		for _, a := range t.awaitedOf(list[i]) {
-			for _, w := range a.waiters() {
-				if !seen[w] {
-					seen[w] = true
-					list = append(list, w)
-				}
+		for _, id := range t.b.eng.World().Waiters(list[i].rec.ID, list[i].rec.Parent) {
+			if w := t.b.jobs[id]; w != nil && !seen[w] {
+				seen[w] = true
+				list = append(list, w)
 			}
 		}
 	}

@@ -30,8 +30,7 @@ type job struct {
 	aimed     string          // why it is being stopped, for the history: moved or stopped
 	waits     string          // why it was last said to wait
 	verdict   core.Event      // what was last decided about a move
-	held      bool            // not given to the engine yet: the array has enough running, or it waits for others
-	awaits    bool            // it waits for others, or for a moment; it is held then
+	nowhere   string          // why no cluster can run it at present; "": one can, or nobody has looked yet
 	quote     *history.Quote
 	question  map[string]any // what the last decision was about
 	isCounted bool           // as one that its array has in the queue

@@ -42,7 +42,9 @@ func (b *Broker) Migrate(ctx context.Context, ref, to string) (string, error) {
 	var verdict core.Event
 	err = b.ask(ctx, func(t *turn) {
 		from, epoch, ran = j.rec.Cluster, j.rec.Epoch, j.rec.State == core.Running
-		if held = t.b.eng.World().Job(j.rec.ID) == nil; held {
+		w := t.b.eng.World().Job(j.rec.ID)
+		held = w == nil || w.Hold() != core.NotHeld
+		if held && to == "" || w == nil {
 			refused = t.pinHeld(j, to)
 			return
 		}
@@ -167,8 +169,8 @@ func refusal(j *job, to, from string, allowed []string) error {
 	return fmt.Errorf("%s is not moved to %s: %s", j.shortName(), to, j.verdict.Why)
 }
 
-// pinHeld remembers for which cluster a job is to wait that the engine does not
-// know yet: it waits for others, or its array has enough running.
+// pinHeld remembers for which cluster an element of an array is to wait whose turn has
+// not come.
 func (t *turn) pinHeld(j *job, to string) error {
 	if to == "" {
 		return &badinput.Error{Field: "--to", Want: fmt.Sprintf("a cluster: %s is held and waits for none yet", j.shortName())}

@@ -29,6 +29,11 @@ func (t *turn) note(ev *core.Event) {
 		t.touch(j)
 	case core.JobJudged:
 		t.judged(j, ev)
+	case core.JobHeld:
+		t.heldUp(j, ev)
+	case core.JobReleased:
+		j.rec.Reason = ""
+		t.touch(j)
 	}
 }
 
@@ -57,7 +62,7 @@ func (t *turn) became(j *job, ev *core.Event) {
 		t.after(j.stopStaging)
 		j.requested = t.now // what came before was no waiting for the cluster
 	}
-	j.rec.State, j.rec.Reason = ev.To, ev.Why.String()
+	j.rec.State, j.rec.Reason = ev.To, t.reasonText(j, ev)
 	t.touch(j)
 	switch ev.To {
 	case core.Running:
@@ -106,6 +111,7 @@ func (t *turn) ended(j *job, ev *core.Event) {
 		j.rec.Code = 1 // it has none of its own: it was never run, lost too often, or cancelled
 	}
 	switch {
+	case ev.Why.Code == core.DependencyFailed, ev.Why.Code == core.DependencyWentWell:
 	case ev.To == core.Cancelled:
 		j.rec.Code = 130
 		t.ran(j, history.Cancelled)
@@ -114,7 +120,7 @@ func (t *turn) ended(j *job, ev *core.Event) {
 	case ev.Why.Code == core.ExitedNonZero:
 		t.ran(j, history.Failed)
 	}
-	t.explain(j, "end", ev.To.String(), ev.Why.String(), t.b.summary(j))
+	t.explain(j, "end", ev.To.String(), j.rec.Reason, t.b.summary(j))
 	if q := j.quote; q != nil && q.Cluster == j.rec.Cluster && ev.To == core.Done {
 		q.Ended = t.now
 		t.batch.Quotes = append(t.batch.Quotes, *q)
@@ -124,6 +130,10 @@ func (t *turn) ended(j *job, ev *core.Event) {
 		t.forget(j, s.N)
 	}
 	j.saved = nil
+	if j.rec.Epoch == 0 { // it was never placed: nothing of it is anywhere
+		j.rec.StagedOut = true
+		t.passOn(j)
+	}
 	if !j.rec.Brings() || j.rec.StagedOut {
 		t.finished(j)
 	} else {

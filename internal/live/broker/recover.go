@@ -251,15 +251,16 @@ func (b *Broker) maybeSnapshot(ctx context.Context) error {
 // ended, results are brought home.
 func (b *Broker) resume() {
 	for id, j := range b.jobs {
-		j.held = !j.rec.State.Terminal() && b.eng.World().Job(id) == nil // of an array, or submitted just before the end
-		if !j.held && !j.rec.State.Terminal() {
+		if !j.rec.State.Terminal() && b.eng.World().Job(id) != nil {
 			(&turn{b: b}).countIn(j)
 		}
 	}
 	b.tell(func(t *turn) { // before anybody can come home to those who wait
-		t.awaitAgain()
-		t.readyAgain()
+		t.enterUnknown()
 		t.step(&core.Input{Kind: core.Tick})
+		for _, id := range slices.Sorted(maps.Keys(t.b.arrays)) {
+			t.fill(t.b.arrays[id])
+		}
 	})
 	for _, o := range b.pending {
 		j := b.jobs[o.Command.Job]
@@ -318,20 +319,27 @@ func (b *Broker) endStale(ctx context.Context, c *cluster, found []driver.Found)
 	}
 }
 
-// readyAgain lets those in that a crash kept from the engine, as many of each array as
-// may be in the queue at once.
-func (t *turn) readyAgain() {
-	var held []*job
+// enterUnknown hands those to the engine that it does not know: brokers of earlier
+// versions kept jobs that waited for others from it.
+func (t *turn) enterUnknown() {
+	var unknown, waiting []*job
 	for _, j := range t.b.jobs {
-		if j.held && !j.awaits {
-			held = append(held, j)
+		switch {
+		case j.rec.State.Terminal():
+		case t.watchesOthers(j):
+			waiting = append(waiting, j)
+		case t.b.eng.World().Job(j.rec.ID) == nil && !t.b.isAhead(j):
+			unknown = append(unknown, j)
+			if len(j.rec.After) > 0 {
+				waiting = append(waiting, j)
+			}
 		}
 	}
-	slices.SortFunc(held, func(a, b *job) int { return int(a.rec.ID - b.rec.ID) })
-	for _, j := range held {
-		t.makeReady(j)
-	}
-	for _, id := range slices.Sorted(maps.Keys(t.b.arrays)) {
-		t.fill(t.b.arrays[id])
+	byNumber := func(a, b *job) int { return int(a.rec.ID - b.rec.ID) }
+	slices.SortFunc(unknown, byNumber)
+	slices.SortFunc(waiting, byNumber)
+	sameFolder(waiting)
+	for _, j := range unknown {
+		t.enterUndescribed(j)
 	}
 }

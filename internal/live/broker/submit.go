@@ -176,6 +176,7 @@ func (t *turn) submitAll(s *submission) ([]core.JobID, error) {
 		parent = t.b.nextJob
 	}
 	var ids []core.JobID
+	targets := map[targetKey]core.Target{}
 	for i, index := range numbers {
 		j := newJob(s.record(t.now))
 		j.rec.ID, j.rec.Unique, j.rec.Parent, j.rec.Index, j.rec.After = t.b.nextJob, newUnique(), parent, index, waits[i]
@@ -188,15 +189,7 @@ func (t *turn) submitAll(s *submission) ([]core.JobID, error) {
 		t.explain(j, "submit", "accepted", s.why, estimateInputs(s.proto))
 		t.explainAway(j)
 		t.explainStart(j)
-		if t.waitsFirst(j) {
-			continue
-		}
-		if a := t.b.arrayOf(&j.rec); a != nil && a.load.Admit(1) == 0 {
-			t.makeReady(j)
-			continue
-		}
-		t.countIn(j)
-		t.enter(j, s.proto)
+		t.enter(j, &core.Input{Kind: core.Submit, Spec: s.proto}, targets)
 		t.quoted(j, s.quotes)
 	}
 	return ids, nil
@@ -218,16 +211,20 @@ func (t *turn) explainStart(j *job) {
 	}
 }
 
-// enter hands a job to the engine.
-func (t *turn) enter(j *job, proto *core.Job) {
-	j.held = false
-	spec := *proto
-	spec.ID = j.rec.ID
-	in := core.Input{Kind: core.Submit, Spec: &spec}
+// enter hands a job to the engine, with what tells it from others of its array.
+// targets are those that were counted before in the same turn.
+func (t *turn) enter(j *job, in *core.Input, targets map[targetKey]core.Target) {
+	spec := *in.Spec
+	spec.ID, spec.Begin = j.rec.ID, j.rec.NotBefore
+	spec.Array, spec.ArrayLimit = j.rec.Parent, j.spec.Array.AtOnce
+	spec.After = t.dependencies(j, targets)
+	submit := *in
+	submit.Spec = &spec
 	if c := t.b.clusterNamed(j.rec.PinnedTo); c != nil {
-		in.Aim = core.AimAt(c.id)
+		submit.Aim = core.AimAt(c.id)
 	}
-	t.step(&in)
+	t.countIn(j)
+	t.step(&submit)
 }
 
 // seating is a job's pattern, or one in which nobody talks, if it has none but is to be on

@@ -21,6 +21,9 @@ type turn struct {
 	then    []func()
 
 	looseEnds []*job // that may be forgotten now
+
+	inputs     []core.Input // the engine is still to be told
+	isStepping bool         // it is being told
 }
 
 // most is how many messages one transaction takes in: what is durable together
@@ -139,8 +142,22 @@ func (t *turn) touch(j *job) { t.touched[j.rec.ID] = j }
 // record says nothing.
 func (t *turn) settle(j *job) { t.looseEnds = append(t.looseEnds, j) }
 
-// step tells the engine something and takes down what it decided.
+// step tells the engine something and takes down what it decided. What follows from
+// that for the engine it is told afterwards.
 func (t *turn) step(in *core.Input) {
+	if t.inputs = append(t.inputs, *in); t.isStepping {
+		return
+	}
+	t.isStepping = true
+	for len(t.inputs) > 0 {
+		first := t.inputs[0]
+		t.inputs = t.inputs[1:]
+		t.stepOnce(&first)
+	}
+	t.isStepping = false
+}
+
+func (t *turn) stepOnce(in *core.Input) {
 	out := t.b.eng.Step(t.now, in)
 	for i := range out.Events {
 		t.batch.Events = append(t.batch.Events, out.Events[i])

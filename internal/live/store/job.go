@@ -45,6 +45,7 @@ type Job struct {
 	Work      string   `json:"work,omitempty"`     // tree in the depot: the work folder at submission
 	Result    string   `json:"result,omitempty"`   // tree in the depot: the work folder at the end
 	Outgoing  string   `json:"outgoing,omitempty"` // folder at its cluster with results that are to be left at others
+	Delivered bool     `json:"delivered,omitempty"` // those who wait for it were told that it is over
 	StagedOut bool     `json:"stagedOut,omitempty"`
 	Out       int64    `json:"out,omitempty"` // bytes of stdout and stderr that are durable
 	Err       int64    `json:"err,omitempty"`

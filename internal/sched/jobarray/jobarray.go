@@ -9,18 +9,6 @@ package jobarray
 // more than start within the time that the next ones take to come.
 const QueueDepth = 1000
 
-// Load is what an array has in the queue.
-type Load struct {
-	Limit   int // elements that may be in the queue or run at once, as the user wants; 0: any number
-	Entered int // elements that were let in and have not ended
-	Queued  int // of these, that have not started
-}
-
-// Admit is how many more elements come in now, of those that are ready to.
-func (l Load) Admit(ready int) int {
-	room := QueueDepth - l.Queued
-	if l.Limit > 0 {
-		room = min(room, l.Limit-l.Entered)
-	}
-	return max(0, min(room, ready))
-}
+// Admit is how many more elements come into the queue now, of those that are ready to,
+// when so many have not started.
+func Admit(ready, queued int) int { return max(0, min(QueueDepth-queued, ready)) }

@@ -50,6 +50,9 @@ type engineLine struct {
 	ClaimMargin  span           `json:"claim_margin"`
 	CollectGrace span           `json:"collect_grace,omitzero"`
 	Whole        bool           `json:"whole,omitzero"`
+	Describes    bool           `json:"describes,omitzero"`
+	Described    span           `json:"describe_every,omitzero"`
+	ResultsAtEnd bool           `json:"results_at_end,omitzero"`
 	Resched      resched.Config `json:"resched,omitzero"`
 }
 
@@ -125,6 +128,7 @@ func (h *Header) line() headerLine {
 		Approach: h.Engine.Approach.String(), Malleable: h.Malleable, ScanEvery: span(h.Engine.ScanEvery),
 		ShrinkGrace: span(h.Engine.ShrinkGrace), StopGrace: span(h.Engine.StopGrace), ClaimGrace: span(h.Engine.ClaimGrace), ClaimMargin: span(h.Engine.ClaimMargin),
 		CollectGrace: span(h.Engine.CollectGrace), Whole: h.Engine.Whole, Resched: h.Engine.Resched,
+		Describes: h.Engine.Describes, Described: span(h.Engine.DescribeEvery), ResultsAtEnd: h.Engine.ResultsAtEnd,
 	}
 	l.World = worldLine{MaxTries: h.World.MaxTries, Place: h.World.DefaultPlace}
 	for _, c := range h.World.Clusters {
@@ -165,6 +169,7 @@ func (l *headerLine) header() Header {
 		Malleable: malleable.ByName(l.Engine.Malleable), ScanEvery: time.Duration(l.Engine.ScanEvery),
 		ShrinkGrace: time.Duration(l.Engine.ShrinkGrace), StopGrace: time.Duration(l.Engine.StopGrace), ClaimGrace: time.Duration(l.Engine.ClaimGrace), ClaimMargin: time.Duration(l.Engine.ClaimMargin),
 		CollectGrace: time.Duration(l.Engine.CollectGrace), Whole: l.Engine.Whole, Resched: l.Engine.Resched,
+		Describes: l.Engine.Describes, DescribeEvery: time.Duration(l.Engine.Described), ResultsAtEnd: l.Engine.ResultsAtEnd,
 	}
 	if l.Engine.Approach == engine.PWA.String() {
 		h.Engine.Approach = engine.PWA

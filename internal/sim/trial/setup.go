@@ -186,6 +186,7 @@ func (t *Setup) config(jobs workload.Source) sim.Config {
 	e := engine.DefaultConfig()
 	e.Approach, e.Malleable = p.Approach, malleable.ByName(t.malleable())
 	e.ScanEvery, e.ShrinkGrace, e.ClaimMargin = p.ScanEvery, p.ShrinkGrace, p.ClaimMargin
+	e.ResultsAtEnd = true // nobody returns results in a simulation
 	return sim.Config{
 		Platform: t.Platform, Local: p.Local, Queue: t.Queue, Engine: e,
 		Place: p.Place, MaxTries: p.MaxTries, KeepFree: t.KeepFree, GrowFree: t.GrowFree, Jobs: jobs, Disturb: t.disturbances(),

@@ -1,0 +1,57 @@
+package broker
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
+	"github.com/godwit-hpc/godwit/internal/live/store"
+	"github.com/godwit-hpc/godwit/internal/sched/core"
+	"github.com/godwit-hpc/godwit/internal/sched/predict"
+)
+
+// describeAgain is how often it is looked whether a job can run by now that could run on
+// none of the clusters.
+const describeAgain = 10 * time.Minute
+
+// describeRetry is how long a job waits when it cannot be found out where it may run.
+const describeRetry = time.Second
+
+// describeJob finds out what is known by now of a job that nothing holds any longer, and
+// tells the engine. The clusters may be others than when it was submitted.
+func (b *Broker) describeJob(j *job, inputs []store.Input, command uint64) {
+	b.goBeside(func(ctx context.Context) {
+		ctx = j.as(ctx)
+		allowed, err := b.allowed(ctx, j.spec)
+		for err != nil && !badinput.Is(err) { // the history could not be read
+			b.opt.Log.Warn("not known where a job may run", "job", j.rec.ID, "error", err)
+			if !pause(ctx, describeRetry) {
+				return // the outbox remembers
+			}
+			allowed, err = b.allowed(ctx, j.spec)
+		}
+		need, _ := b.need(ctx, j.spec)
+		bring := b.bringTimes(ctx, inputs)
+		b.tell(func(t *turn) {
+			in := core.Input{Kind: core.Described, Job: j.rec.ID}
+			j.nowhere = ""
+			if err != nil {
+				j.nowhere = oneLine(err)
+			} else {
+				in.Spec = t.coreJob(ownerOf(&j.rec), j.spec, allowed, need, bring)
+				in.Spec.Deadline = j.rec.Deadline
+			}
+			t.sent(command)
+			t.settle(j)
+			t.step(&in)
+		})
+	})
+}
+
+// enterUndescribed hands a job to the engine of which has to be found out what is
+// known.
+func (t *turn) enterUndescribed(j *job) {
+	proto := t.coreJob(ownerOf(&j.rec), j.spec, nil, predict.Demand{}, nil)
+	proto.Deadline = j.rec.Deadline
+	t.enter(j, &core.Input{Kind: core.Submit, Spec: proto, Undescribed: true}, map[targetKey]core.Target{})
+}
