@@ -42,9 +42,9 @@ type Job struct {
 	Peak        int64   `json:"peak,omitempty"` // the most memory it had resident in any of them
 	Used        float64 `json:"used,omitempty"` // reference CPU seconds that are safe: what a continued attempt starts with
 
-	Work      string   `json:"work,omitempty"`     // tree in the depot: the work folder at submission
-	Result    string   `json:"result,omitempty"`   // tree in the depot: the work folder at the end
-	Outgoing  string   `json:"outgoing,omitempty"` // folder at its cluster with results that are to be left at others
+	Work      string   `json:"work,omitempty"`      // tree in the depot: the work folder at submission
+	Result    string   `json:"result,omitempty"`    // tree in the depot: the work folder at the end
+	Outgoing  string   `json:"outgoing,omitempty"`  // folder at its cluster with results that are to be left at others
 	Delivered bool     `json:"delivered,omitempty"` // those who wait for it were told that it is over
 	StagedOut bool     `json:"stagedOut,omitempty"`
 	Out       int64    `json:"out,omitempty"` // bytes of stdout and stderr that are durable
