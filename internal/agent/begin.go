@@ -127,11 +127,8 @@ func (p *preparation) continueFrom(ctx context.Context, saved *wire.Saved) (*sta
 }
 
 func (p *preparation) fromTheBeginning(ctx context.Context) (*started, error) {
-	tree, err := p.fetch(ctx, p.attempt.Work, p.folder.work())
+	tree, err := p.fetchWork(ctx)
 	if err != nil {
-		if o := new(outcome); !errors.As(err, &o) && ctx.Err() == nil {
-			err = lost("the work folder: %v", err)
-		}
 		return nil, err
 	}
 	if err := p.placeInputs(ctx, false); err != nil {
@@ -164,6 +161,29 @@ func (p *preparation) fromTheBeginning(ctx context.Context) (*started, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// fetchWork brings the work folder as it was submitted. What the depot does not have,
+// or has damaged, it will not have for the next attempt either; it is asked twice, so
+// that what only the way here did to it is not taken for that.
+func (p *preparation) fetchWork(ctx context.Context) (*depot.Tree, error) {
+	tree, err := p.fetch(ctx, p.attempt.Work, p.folder.work())
+	if isGone(err) {
+		tree, err = p.fetch(ctx, p.attempt.Work, p.folder.work())
+	}
+	if o := new(outcome); err == nil || errors.As(err, &o) || ctx.Err() != nil {
+		return tree, err
+	}
+	if isGone(err) {
+		return nil, &outcome{wire.Message{Kind: wire.Lost, Cause: wire.WorkDamaged,
+			Why: fmt.Sprintf("its work folder is damaged in the broker's depot, submit it again (%v)", err)}}
+	}
+	return nil, lost("the work folder: %v", err)
+}
+
+// isGone says whether an error means that the depot does not have what was asked for.
+func isGone(err error) bool {
+	return errors.Is(err, depot.ErrMissing) || errors.Is(err, depot.ErrDamaged)
 }
 
 // mayDoWithout says whether a sandbox that did not start, and that nobody asked

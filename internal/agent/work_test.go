@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,7 +83,7 @@ func TestAWorkFolderThatIsDamagedLosesTheAttempt(t *testing.T) {
 	h := newHarness(t, "/bin/true")
 	h.attempt.Work = string(depot.IDOf([]byte("what nobody has")))
 	h.run()
-	if m := h.ended(); m.Kind != wire.Lost || m.Why == "" {
+	if m := h.ended(); m.Kind != wire.Lost || m.Cause != wire.WorkDamaged || !strings.Contains(m.Why, "submit it again") {
 		t.Errorf("told %+v", m)
 	}
 }

@@ -258,6 +258,8 @@ type grid struct {
 	endsWith chan error // what the broker ends with
 
 	maxJobs int // of one user; 0: the usual
+
+	retryPause time.Duration // after the first attempt that is lost quickly
 }
 
 func newGrid(t *testing.T) *grid { return newGridWith(t, nil) }
@@ -289,7 +291,7 @@ func (p *puppet) closeAll() {
 
 func (g *grid) options() broker.Options {
 	cfg := engine.DefaultConfig()
-	cfg.ScanEvery = time.Second
+	cfg.ScanEvery, cfg.RetryPause = time.Second, g.retryPause
 	o := broker.Options{State: g.state, MaxJobs: g.maxJobs, Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
 		Clusters: []broker.Cluster{
 			{Name: "a", Kind: g.a.kind, Managed: g.a.own, Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1, Memory: g.a.mem}}},

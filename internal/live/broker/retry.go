@@ -13,14 +13,17 @@ import (
 // lost: the attempt ended through no fault of the program. It gets another one if
 // its user wants that after such a loss and it was not tried too often.
 func (t *turn) lost(j *job, m *wire.Message) {
-	final := !j.spec.RetriedAfter(m.Cause)
+	damaged := m.Cause == wire.WorkDamaged
+	final := damaged || !j.spec.RetriedAfter(m.Cause)
 	why := m.Why
-	if m.Cause != "" {
+	if m.Cause != "" && !damaged {
 		why += " (" + m.Cause + ")"
 	}
 	losses := t.losses(j)
 	switch {
 	case t.isCancelled(j):
+	case damaged:
+		why += "; it is not started again: every further attempt would end the same way"
 	case final:
 		why += fmt.Sprintf("; it is not started again: retry.on is %s", strings.Join(j.spec.RetryOn, ", "))
 	case losses >= j.spec.Retries:
@@ -31,7 +34,11 @@ func (t *turn) lost(j *job, m *wire.Message) {
 	t.explain(j, "lost", "attempt lost", why, map[string]any{"cause": m.Cause})
 	t.tidy(j, j.rec.Epoch)
 	t.step(&core.Input{Kind: core.Crashed, Job: j.rec.ID, Epoch: j.rec.Epoch, Mandatory: final})
-	if j.rec.State.Terminal() {
+	switch {
+	case !j.rec.State.Terminal():
+	case damaged && j.rec.State == core.Failed:
+		j.rec.Reason = m.Why
+	default:
 		j.rec.Reason += "; the last time: " + m.Why
 	}
 }

@@ -3,6 +3,8 @@ package broker_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
@@ -80,5 +82,46 @@ func TestOnlyLossesThatTheUserNamesAreMadeUpFor(t *testing.T) {
 			default:
 			}
 		})
+	}
+}
+
+func TestAJobThatIsLostAtOnceIsStartedAgainAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGrid(t)
+		g.kill()
+		g.retryPause = time.Second
+		g.up()
+		id := g.submit(jobfile.Job{Retries: 10})
+		for _, pause := range []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second} {
+			began := time.Now()
+			a := g.next()
+			if waited := time.Since(began); waited < pause-100*time.Millisecond || waited > pause+500*time.Millisecond {
+				t.Errorf("attempt %d is started after %v, want %v", a.Epoch, waited, pause)
+			}
+			a.run()
+			a.say(wire.Message{Kind: wire.Lost, Why: "the test says so"})
+			a.untilAcknowledged(t)
+		}
+		said := g.explained(id, "wait")
+		if len(said) != 4 || !strings.Contains(said[3].Why, "4 times in a row") || !strings.Contains(said[3].Why, "starts again in 8 s") {
+			t.Errorf("explained by %+v", said)
+		}
+	})
+}
+
+func TestAJobWhoseWorkFolderIsDamagedFailsAtOnce(t *testing.T) {
+	g := newGrid(t)
+	id := g.submit(jobfile.Job{Retries: 10, RetryOn: []string{jobfile.NodeFail}})
+	a := g.next()
+	a.connect()
+	a.say(wire.Message{Kind: wire.Lost, Cause: wire.WorkDamaged, Why: "its work folder is damaged"})
+	if v := g.until(id, core.Failed); v.Reason != "its work folder is damaged" {
+		t.Errorf("it failed because: %s", v.Reason)
+	}
+	if n := g.a.startCalls() + g.b.startCalls(); n != 1 {
+		t.Errorf("it was started %d times", n)
+	}
+	if said := g.explained(id, "lost"); len(said) != 1 || !strings.Contains(said[0].Why, "every further attempt would end the same way") {
+		t.Errorf("explained by %+v", said)
 	}
 }

@@ -22,6 +22,7 @@ type Config struct {
 	Policy   Policy
 	Sample   time.Duration  // how often running jobs and loads are looked at
 	Grace    *time.Duration // between SIGTERM and SIGKILL for a job that is cancelled; nil: the usual
+	Retry    time.Duration  // before the attempt after one that was lost soon after it began; 0: none
 	Keep     Keep
 	Limits   Limits
 	Weather  Weather
@@ -156,6 +157,7 @@ func Default(cpus []int) *Config {
 		Clusters: []Cluster{{Name: "local", Driver: Local, CPUs: cpus, Slots: len(cpus), Quota: 1}},
 		Policy:   Policy{Place: core.DeadlineFirst, Approach: "pwa", Malleable: "marginal"},
 		Sample:   2 * time.Second,
+		Retry:    time.Second,
 		Keep:     Keep{Jobs: 30 * 24 * time.Hour, Logs: 256 << 20},
 		Limits:   Limits{Work: 16 << 30, Files: 1_000_000, Jobs: 200_000},
 	}

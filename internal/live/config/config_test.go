@@ -44,7 +44,7 @@ clusters:
   - {name: a, driver: local, cpus: [0, 2], slots: 16, quota: 0.5, speed: 1.25, nice: 5, memory: 4G}
   - {name: b, cpus: 1}
 policy: {place: wf, approach: pra, malleable: egs}
-intervals: {sample: 500ms}
+intervals: {sample: 500ms, retry: 5s}
 keep: {jobs: 7d, logs: 10M}
 limits: {work: 1G, files: 1000, jobs: 500}
 `)
@@ -56,6 +56,7 @@ limits: {work: 1G, files: 1000, jobs: 500}
 		},
 		Policy: Policy{Place: core.WorstFit, Approach: "pra", Malleable: "egs"},
 		Sample: 500 * time.Millisecond,
+		Retry:  5 * time.Second,
 		Keep:   Keep{Jobs: 7 * 24 * time.Hour, Logs: 10 << 20},
 		Limits: Limits{Work: 1 << 30, Files: 1000, Jobs: 500},
 	}

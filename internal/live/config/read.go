@@ -41,7 +41,8 @@ func Read(name string, data []byte, cpus []int) (*Config, error) {
 		yamlfile.Key("clusters", func(v yamlfile.Value) { c.Clusters = readClusters(v, cpus) }),
 		yamlfile.Key("policy", c.Policy.read),
 		yamlfile.Key("intervals", func(v yamlfile.Value) {
-			v.Mapping(yamlfile.Set("sample", &c.Sample, sample), yamlfile.Set("grace", &c.Grace, grace))
+			v.Mapping(yamlfile.Set("sample", &c.Sample, sample), yamlfile.Set("grace", &c.Grace, grace),
+				yamlfile.Set("retry", &c.Retry, retryPause))
 		}),
 		yamlfile.Key("keep", func(v yamlfile.Value) {
 			v.Mapping(
@@ -85,6 +86,18 @@ func grace(v yamlfile.Value) *time.Duration {
 	}
 	return &d
 }
+
+// retryPause is the pause after the first attempt that was lost soon after it began.
+func retryPause(v yamlfile.Value) time.Duration {
+	d := v.Duration()
+	if !v.Failed() && d > maxRetryPause {
+		v.Wrong("a time of at most 5m, such as 1s; 0s: none")
+	}
+	return d
+}
+
+// maxRetryPause is how long the pauses become; none can begin with more.
+const maxRetryPause = 5 * time.Minute
 
 // maxGrace bounds the time that a cancelled program may take to end.
 const maxGrace = time.Hour

@@ -49,6 +49,7 @@ func newChaos(t *testing.T) *chaos {
 	t.Logf("seed %d", seed)
 	c := &chaos{T: t, dir: t.TempDir(), random: rand.New(rand.NewPCG(seed, 1)), marks: map[string]wire.Attempt{}}
 	settings := strings.ReplaceAll(twoClusters, "slots: 8", "slots: 2")
+	settings = strings.ReplaceAll(settings, "intervals: {", "intervals: {retry: 0s, ")
 	if err := os.WriteFile(filepath.Join(c.dir, "config.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -200,6 +200,7 @@ func engineConfig(cfg *config.Config) engine.Config {
 	if cfg.Policy.Malleable != "" {
 		e.Malleable = malleable.ByName(cfg.Policy.Malleable) // none: sizes never change
 	}
+	e.RetryPause = cfg.Retry
 	return e
 }
 

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver/local"
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
@@ -229,11 +230,16 @@ func compare(was, now *config.Config, jobs map[string]int) (api.Reloaded, error)
 		}
 	}
 	r.Place = now.Policy.Place != was.Policy.Place
-	if was.Sample != now.Sample || was.Weather != now.Weather || was.Keep != now.Keep || was.Limits != now.Limits ||
+	if was.Sample != now.Sample || !isSameTime(was.Grace, now.Grace) || was.Retry != now.Retry || was.Weather != now.Weather || was.Keep != now.Keep || was.Limits != now.Limits ||
 		was.Policy.Approach != now.Policy.Approach || was.Policy.Malleable != now.Policy.Malleable || was.Policy.Predict != now.Policy.Predict {
 		r.AtStart = true
 	}
 	return r, nil
+}
+
+// isSameTime compares two settings that may be left out.
+func isSameTime(a, b *time.Duration) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
 // elsewhere reports whether attempts of a cluster would not be found any more.

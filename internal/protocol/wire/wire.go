@@ -179,7 +179,8 @@ type Message struct {
 	Hosts  []string `json:"hosts,omitempty"`
 	Why    string   `json:"why,omitempty"`
 	// Cause is, of Lost, and of Left that nobody ordered: jobfile.NodeFail, jobfile.Preempted; of
-	// Ended: jobfile.OutOfMemory, jobfile.TimeLimit. "": not known, or the program's own end.
+	// Lost also WorkDamaged; of Ended: jobfile.OutOfMemory, jobfile.TimeLimit. "": not known, or
+	// the program's own end.
 	Cause  string  `json:"cause,omitempty"`
 	Stream int     `json:"stream,omitempty"` // 1 stdout, 2 stderr
 	Offset int64   `json:"offset,omitempty"`
@@ -196,6 +197,10 @@ type Message struct {
 	Carried Carried `json:"carried,omitzero"`
 	Entry   *Entry  `json:"entry,omitempty"`
 }
+
+// WorkDamaged is the Cause of an attempt whose work folder, as it was submitted, cannot
+// be had from the depot any more.
+const WorkDamaged = "work_damaged"
 
 // Carried is how much went over the way between a cluster and the broker, and how long
 // that took; 0 if it was interrupted, so that it tells nothing of the network.

@@ -115,6 +115,7 @@ const (
 	ArrayFull
 	AsksAgain
 	NoClusterAllowed
+	RetryPaused
 	numReasons
 )
 
@@ -189,6 +190,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	CancelRequested:    {"cancel-requested", "cancelled by the user: SIGTERM, and SIGKILL after {A s}"},
 	FetchingFiles:      {"fetching-files", "cancelled by the user: the program has ended, its files are being copied back"},
 	NotEndedInTime:     {"not-ended-in-time", "cancelled by the user: no answer from its cluster within {A s}; what it wrote there is lost"},
+	RetryPaused:        {"retry-paused", "its attempt was lost within a minute of its start ({A time} in a row); it starts again in {B s}"},
 	ComesAgain:         {"comes-again", "requeued"},
 	MustGrow:           {"must-grow", "job {A} must grow: {B core} needed"},
 	GivenBack:          {"given-back", "by the job itself"},

@@ -57,6 +57,10 @@ type Config struct {
 	// ClaimMargin is how long before the estimated start processors are
 	// claimed where they cannot be reserved.
 	ClaimMargin time.Duration
+	// RetryPause is how long a job waits before it is started again whose attempt
+	// was lost soon after it began; twice as long after each further one, up to
+	// maxRetryPause. 0: not at all.
+	RetryPause time.Duration
 	// Whole leaves no job split over clusters: whoever carries commands out cannot
 	// start the parts of one job together.
 	Whole bool
@@ -76,7 +80,8 @@ type Config struct {
 // DefaultConfig is a sensible Config.
 func DefaultConfig() Config {
 	return Config{Approach: PWA, Malleable: malleable.Marginal{}, ScanEvery: 30 * time.Second,
-		ShrinkGrace: time.Minute, StopGrace: 10 * time.Minute, CollectGrace: 2 * time.Minute, ClaimGrace: 10 * time.Minute, ClaimMargin: 10 * time.Second}
+		ShrinkGrace: time.Minute, StopGrace: 10 * time.Minute, CollectGrace: 2 * time.Minute, ClaimGrace: 10 * time.Minute, ClaimMargin: 10 * time.Second,
+		RetryPause: time.Second}
 }
 
 // Output is what a Step brought about. Its slices are valid until the next
@@ -128,7 +133,7 @@ func (e *Engine) Step(now core.Time, in *core.Input) *Output {
 	e.out.Commands = e.out.Commands[:0]
 	e.take(in)
 	e.settle()
-	e.out.WakeAt = e.w.NextTimer()
+	e.out.WakeAt = min(e.w.NextTimer(), e.w.NextRetry())
 	if e.w.Restless() && e.cfg.ScanEvery > 0 {
 		e.out.WakeAt = min(e.out.WakeAt, e.w.LastScan().Add(e.cfg.ScanEvery))
 	}

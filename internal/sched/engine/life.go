@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/world"
@@ -116,6 +117,10 @@ func (e *Engine) attemptLost(j *world.Job, why core.Reason) {
 			e.become(j, core.Failed, core.Reason{Code: core.RetriesUsedUp, A: float64(j.Losses() - 1)})
 			return
 		}
+		if pause := e.retryPause(j); pause > 0 && why.Code == core.ProgramCrashed {
+			e.resumeAfter(j, pause)
+			return
+		}
 		e.resume(j)
 	case len(j.Parts()) > 0:
 		e.replace(j, why)
@@ -125,6 +130,31 @@ func (e *Engine) attemptLost(j *world.Job, why core.Reason) {
 func (e *Engine) resume(j *world.Job) {
 	e.become(j, core.Resuming, core.Reason{Code: core.ComesAgain})
 	e.again = append(e.again, j.Spec().ID)
+}
+
+// maxRetryPause bounds the pause between two attempts: somebody may have put right
+// by then what ends them.
+const maxRetryPause = 5 * time.Minute
+
+// retryPause is how long a job waits for its next attempt: what ends its attempts
+// soon after they began will probably end the next one too, and trying at once uses
+// up its retries before anybody can help.
+func (e *Engine) retryPause(j *world.Job) time.Duration {
+	pause := e.cfg.RetryPause
+	for n := j.QuickLosses(); n > 1 && pause < maxRetryPause; n-- {
+		pause *= 2
+	}
+	if j.QuickLosses() == 0 {
+		return 0
+	}
+	return min(pause, maxRetryPause)
+}
+
+// resumeAfter has a job placed again after a pause, which is no try that failed.
+func (e *Engine) resumeAfter(j *world.Job, pause time.Duration) {
+	e.become(j, core.Resuming, core.Reason{Code: core.ComesAgain})
+	e.emit(core.Event{Kind: core.JobEnqueued, Job: j.Spec().ID, Epoch: j.Epoch(), When: e.now.Add(pause),
+		Why: core.Reason{Code: core.RetryPaused, A: float64(j.QuickLosses()), B: pause.Seconds()}})
 }
 
 // progress notes how far a job has come.

@@ -50,7 +50,8 @@ type run struct {
 func newRun(tr trial) *run {
 	r := &run{trial: tr, coming: tr.jobs, state: map[core.JobID]core.State{}, ran: map[core.JobID]bool{}, random: rand.New(rand.NewPCG(tr.seed, 2)), wake: core.Never}
 	r.cfg = engine.Config{Approach: tr.approach, Malleable: malleable.ByName(tr.policy), ScanEvery: 30 * time.Second,
-		ShrinkGrace: 20 * time.Second, StopGrace: 50 * time.Second, ClaimGrace: 40 * time.Second, ClaimMargin: 3 * time.Second,
+		ShrinkGrace: 20 * time.Second, StopGrace: 50 * time.Second, CollectGrace: 30 * time.Second,
+		ClaimGrace: 40 * time.Second, ClaimMargin: 3 * time.Second, RetryPause: 2 * time.Second,
 		Describes: tr.seed%2 == 0, DescribeEvery: 100 * time.Second, ResultsAtEnd: tr.seed%3 == 0}
 	spec := r.grid()
 	r.outside = newOutside(spec, tr.seed)

@@ -19,7 +19,7 @@ import (
 //	grid a=10 b=8,managed,depth=4 c=6,keep=2,growfree=1,reserves,speed=2
 //	files big=125MB@a
 //	link a b 1000                      megabits per second, both ways
-//	config approach=pwa policy=egs scan=30 grace=60 stop=600 collect=120 margin=10 claims=300 tries=3 place=wf whole=yes describe=600 results=end
+//	config approach=pwa policy=egs scan=30 grace=60 stop=600 collect=120 margin=10 claims=300 retry=1 tries=3 place=wf whole=yes describe=600 results=end
 //	at 30                              it is second 30 now
 //	wake                               it is when the engine asked to be woken
 //	tick                               the engine is called for no reason
@@ -266,7 +266,8 @@ func (s *stage) prepare(verb string, w *words) error {
 		return s.link(w)
 	case "config":
 		s.cfg = engine.Config{Malleable: malleable.ByName(w.value("policy")), ScanEvery: w.seconds("scan"), ShrinkGrace: w.seconds("grace"),
-			StopGrace: w.seconds("stop"), CollectGrace: w.seconds("collect"), ClaimGrace: w.seconds("claims"), ClaimMargin: w.seconds("margin")}
+			StopGrace: w.seconds("stop"), CollectGrace: w.seconds("collect"), ClaimGrace: w.seconds("claims"), ClaimMargin: w.seconds("margin"),
+			RetryPause: w.seconds("retry")}
 		if w.value("approach") == "pwa" {
 			s.cfg.Approach = engine.PWA
 		}

@@ -17,6 +17,7 @@ func (e *Engine) settle() {
 	if e.w.Restless() && e.cfg.ScanEvery > 0 && e.now >= e.w.LastScan().Add(e.cfg.ScanEvery) {
 		e.scan = true
 	}
+	e.scan = e.scan || e.w.NextRetry() <= e.now
 	if !e.scan && !e.anyDirt {
 		return
 	}

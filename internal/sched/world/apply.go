@@ -176,6 +176,7 @@ func (w *World) enqueued(j *Job, ev *core.Event) error {
 	j.tries += ev.N
 	if j.notBefore = ev.When; ev.When > 0 {
 		w.putOff++
+		w.retries.add(Timer{At: ev.When, Job: ev.Job})
 	}
 	j.firstScan = w.scans
 	expire := int64(unlimited)

@@ -8,18 +8,19 @@ import (
 
 // Job is the state of one live job. Policies read it; only Apply changes it.
 type Job struct {
-	spec      *core.Job
-	state     core.State
-	since     core.Time // of the present state
-	submitted core.Time
-	started   core.Time // of the present epoch
-	epoch     core.Epoch
-	attempts  int              // how often it has been running
-	losses    int              // how many of these attempts were lost
-	aim       core.Aim         // where it is to go once it has stopped
-	pin       core.Aim         // where alone it may be placed until it runs
-	barred    []core.ClusterID // clusters that will not have it
-	due       core.Time        // to have left, if stopping, or to have all claims, if queued; 0 for any time
+	spec        *core.Job
+	state       core.State
+	since       core.Time // of the present state
+	submitted   core.Time
+	started     core.Time // of the present epoch
+	epoch       core.Epoch
+	attempts    int              // how often it has been running
+	losses      int              // how many of these attempts were lost
+	quickLosses int              // how many in a row were lost soon after they began
+	aim         core.Aim         // where it is to go once it has stopped
+	pin         core.Aim         // where alone it may be placed until it runs
+	barred      []core.ClusterID // clusters that will not have it
+	due         core.Time        // to have left, if stopping, or to have all claims, if queued; 0 for any time
 
 	parts   []*Part
 	onePart [1]*Part // most jobs have one part: no slice of their own
@@ -88,6 +89,10 @@ func (j *Job) Attempts() int { return j.attempts }
 
 // Losses is how many attempts were lost through no fault of the job.
 func (j *Job) Losses() int { return j.losses }
+
+// QuickLosses is how many attempts in a row, up to the last, were lost within
+// quickAttempt of their start.
+func (j *Job) QuickLosses() int { return j.quickLosses }
 
 // JustSaved reports whether the job has been stopped at this very moment, saved
 // itself, and waits to be placed again.

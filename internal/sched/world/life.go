@@ -2,6 +2,7 @@ package world
 
 import (
 	"slices"
+	"time"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -49,12 +50,30 @@ func (w *World) became(j *Job, ev *core.Event) error {
 		delete(w.jobs, j.spec.ID)
 		w.spare = append(w.spare, j)
 	case core.Stopped, core.Submitted, core.Resuming:
-		if ev.To == core.Stopped && ev.N > 0 {
-			j.losses++
+		if ev.To == core.Stopped {
+			j.stopped(ev)
 		}
 		w.release(j, ev.From)
 	}
 	return nil
+}
+
+// quickAttempt is the time that an attempt has to run so that its loss is taken
+// for chance: what is lost sooner will probably be lost again.
+const quickAttempt = time.Minute
+
+// stopped counts the attempt that has ended if it was lost.
+func (j *Job) stopped(ev *core.Event) {
+	if ev.N == 0 {
+		j.quickLosses = 0
+		return
+	}
+	j.losses++
+	if ev.At.Sub(j.started) < quickAttempt {
+		j.quickLosses++
+	} else {
+		j.quickLosses = 0
+	}
 }
 
 // ready reports whether the processors of all parts are ours, and confirmed if

@@ -227,7 +227,7 @@ func (r *restorer) possible(s *jobShot) error {
 func (s *jobShot) job() *Job {
 	spec := s.Spec // of its own, or one job would keep the whole snapshot alive
 	return &Job{spec: &spec, state: s.State, since: s.Since, submitted: s.Submitted, started: s.Started, epoch: s.Epoch,
-		attempts: s.Attempts, losses: s.Losses, aim: s.Aim, pin: s.Pin, barred: s.Barred, due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
+		attempts: s.Attempts, losses: s.Losses, quickLosses: s.QuickLosses, aim: s.Aim, pin: s.Pin, barred: s.Barred, due: s.Due, firstScan: s.FirstScan, tries: s.Tries,
 		notBefore: s.NotBefore, roomAfter: s.RoomAfter, hold: s.Hold, holdWhy: s.HoldWhy, holdUntil: s.HoldUntil, wasHeld: s.WasHeld,
 		pace: pace{at: s.Pace.At, done: s.Pace.Done, from: s.Pace.From, start: s.Pace.Start, size: s.Pace.Size, rate: s.Pace.Rate, blind: s.Pace.Blind}}
 }
@@ -324,6 +324,7 @@ func (r *restorer) fillQueue() error {
 		r.queue.push(j, r.queueKey(j.spec, expire))
 		if j.notBefore > 0 {
 			r.putOff++
+			r.retries.add(Timer{At: j.notBefore, Job: id})
 		}
 	}
 	return nil

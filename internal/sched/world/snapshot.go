@@ -88,29 +88,30 @@ type scalingShot struct {
 }
 
 type jobShot struct {
-	Spec      core.Job
-	State     core.State
-	Since     core.Time
-	Submitted core.Time
-	Started   core.Time
-	Epoch     core.Epoch
-	Attempts  int
-	Losses    int
-	Aim       core.Aim
-	Pin       core.Aim
-	Barred    []core.ClusterID
-	Due       core.Time
-	FirstScan int64
-	Tries     int
-	NotBefore core.Time
-	RoomAfter core.Time
-	Pace      paceShot
-	Parts     []partShot
-	Scaling   *scalingShot // of a job that names no program
-	Hold      core.Hold
-	HoldWhy   core.Reason
-	HoldUntil core.Time
-	WasHeld   bool
+	Spec        core.Job
+	State       core.State
+	Since       core.Time
+	Submitted   core.Time
+	Started     core.Time
+	Epoch       core.Epoch
+	Attempts    int
+	Losses      int
+	QuickLosses int
+	Aim         core.Aim
+	Pin         core.Aim
+	Barred      []core.ClusterID
+	Due         core.Time
+	FirstScan   int64
+	Tries       int
+	NotBefore   core.Time
+	RoomAfter   core.Time
+	Pace        paceShot
+	Parts       []partShot
+	Scaling     *scalingShot // of a job that names no program
+	Hold        core.Hold
+	HoldWhy     core.Reason
+	HoldUntil   core.Time
+	WasHeld     bool
 }
 
 type paceShot struct {
@@ -236,7 +237,7 @@ func (s *Scaling) shot(fresh *Scaling) scalingShot {
 
 func (j *Job) shot(fresh *Scaling) jobShot {
 	s := jobShot{Spec: *j.spec, State: j.state, Since: j.since, Submitted: j.submitted, Started: j.started, Epoch: j.epoch,
-		Attempts: j.attempts, Losses: j.losses, Aim: j.aim, Pin: j.pin, Barred: j.barred, Due: j.due, FirstScan: j.firstScan, Tries: j.tries,
+		Attempts: j.attempts, Losses: j.losses, QuickLosses: j.quickLosses, Aim: j.aim, Pin: j.pin, Barred: j.barred, Due: j.due, FirstScan: j.firstScan, Tries: j.tries,
 		NotBefore: j.notBefore, RoomAfter: j.roomAfter, Hold: j.hold, HoldWhy: j.holdWhy, HoldUntil: j.holdUntil, WasHeld: j.wasHeld,
 		Pace: paceShot{At: j.pace.at, Done: j.pace.done, From: j.pace.from, Start: j.pace.start, Size: j.pace.size, Rate: j.pace.rate, Blind: j.pace.blind}}
 	for _, p := range j.parts {

@@ -82,6 +82,19 @@ func (w *World) NextTimer() core.Time {
 	return core.Never
 }
 
+// NextRetry is when the next of the jobs in the queue may be tried that were put
+// off, and that nobody has looked at since.
+func (w *World) NextRetry() core.Time {
+	for len(w.retries.heap) > 0 {
+		t := w.retries.heap[0]
+		if j := w.jobs[t.Job]; j != nil && j.queued && j.notBefore == t.At && t.At > w.scanned {
+			return t.At
+		}
+		w.retries.drop()
+	}
+	return core.Never
+}
+
 // matters reports whether what the timer waits for is still open.
 func (w *World) matters(t Timer) bool {
 	j := w.jobs[t.Job]

@@ -53,6 +53,7 @@ type World struct {
 	arrays   map[core.JobID]*arrayLoad // that have a limit
 	nowhere  map[core.JobID]bool       // jobs that may run on none of the clusters
 	putOff   int                       // jobs in the queue that were not to be tried before some time
+	retries  timers                    // when these may be tried
 	scans    int64                     // looks through the queue so far
 	scanned  core.Time
 	starts   int64

@@ -49,6 +49,7 @@ type engineLine struct {
 	ClaimGrace   span           `json:"claim_grace"`
 	ClaimMargin  span           `json:"claim_margin"`
 	CollectGrace span           `json:"collect_grace,omitzero"`
+	RetryPause   span           `json:"retry_pause,omitzero"`
 	Whole        bool           `json:"whole,omitzero"`
 	Describes    bool           `json:"describes,omitzero"`
 	Described    span           `json:"describe_every,omitzero"`
@@ -127,7 +128,7 @@ func (h *Header) line() headerLine {
 	l.Engine = engineLine{
 		Approach: h.Engine.Approach.String(), Malleable: h.Malleable, ScanEvery: span(h.Engine.ScanEvery),
 		ShrinkGrace: span(h.Engine.ShrinkGrace), StopGrace: span(h.Engine.StopGrace), ClaimGrace: span(h.Engine.ClaimGrace), ClaimMargin: span(h.Engine.ClaimMargin),
-		CollectGrace: span(h.Engine.CollectGrace), Whole: h.Engine.Whole, Resched: h.Engine.Resched,
+		CollectGrace: span(h.Engine.CollectGrace), RetryPause: span(h.Engine.RetryPause), Whole: h.Engine.Whole, Resched: h.Engine.Resched,
 		Describes: h.Engine.Describes, Described: span(h.Engine.DescribeEvery), ResultsAtEnd: h.Engine.ResultsAtEnd,
 	}
 	l.World = worldLine{MaxTries: h.World.MaxTries, Place: h.World.DefaultPlace}
@@ -168,7 +169,7 @@ func (l *headerLine) header() Header {
 	h.Engine = engine.Config{
 		Malleable: malleable.ByName(l.Engine.Malleable), ScanEvery: time.Duration(l.Engine.ScanEvery),
 		ShrinkGrace: time.Duration(l.Engine.ShrinkGrace), StopGrace: time.Duration(l.Engine.StopGrace), ClaimGrace: time.Duration(l.Engine.ClaimGrace), ClaimMargin: time.Duration(l.Engine.ClaimMargin),
-		CollectGrace: time.Duration(l.Engine.CollectGrace), Whole: l.Engine.Whole, Resched: l.Engine.Resched,
+		CollectGrace: time.Duration(l.Engine.CollectGrace), RetryPause: time.Duration(l.Engine.RetryPause), Whole: l.Engine.Whole, Resched: l.Engine.Resched,
 		Describes: l.Engine.Describes, DescribeEvery: time.Duration(l.Engine.Described), ResultsAtEnd: l.Engine.ResultsAtEnd,
 	}
 	if l.Engine.Approach == engine.PWA.String() {

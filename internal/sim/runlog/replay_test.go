@@ -205,7 +205,7 @@ func TestAnythingAfterTheLastLineIsRefused(t *testing.T) {
 
 func TestEveryChoiceOfAnOperatorIsInTheHeader(t *testing.T) {
 	known := map[string]bool{"Approach": true, "Malleable": true, "ScanEvery": true, "ShrinkGrace": true, "StopGrace": true, "ClaimGrace": true, "ClaimMargin": true, "Resched": true,
-		"CollectGrace": true, "Whole": true, "Describes": true, "DescribeEvery": true, "ResultsAtEnd": true}
+		"CollectGrace": true, "RetryPause": true, "Whole": true, "Describes": true, "DescribeEvery": true, "ResultsAtEnd": true}
 	for f := range reflect.TypeFor[engine.Config]().Fields() {
 		if !known[f.Name] {
 			t.Errorf("engine.Config.%s is not logged: a replay would decide differently", f.Name)
