@@ -22,10 +22,6 @@ import (
 // they are pending: they have a number, a unique id and an index, which follow from
 // the record of the array, and nothing else.
 
-// elementsPerTurn is how many elements of an array get a record in one turn of the
-// loop.
-const elementsPerTurn = 100
-
 // array is a job array with elements that have not ended.
 type array struct {
 	store.Array              // Count is 0 if every element has its record
@@ -151,9 +147,9 @@ func (t *turn) wanted(a *array) int {
 	case a.Template.NotBefore > t.now && a.live > 0:
 		n = 0
 	default:
-		n = jobarray.Admit(n, a.queued)
+		n = jobarray.Refill(n, a.queued)
 	}
-	return min(n, elementsPerTurn)
+	return min(n, jobarray.RefillSize)
 }
 
 // addElements gives the next elements of an array their records.
@@ -295,6 +291,21 @@ func (t *turn) fill(a *array) {
 	})
 }
 
+// eachPending calls f with the elements that have no record. The record that it is
+// given is good until it returns, and lacks what only the element itself needs.
+func (a *array) eachPending(f func(rec *store.Job)) (count int) {
+	rec := a.Template
+	rec.User, rec.Submitted, rec.Parent, rec.Spec, rec.State = a.User, a.Submitted, a.ID, a.Spec, core.Submitted
+	for n := a.Next; n < a.Count; n++ {
+		if a.isPending(n) {
+			rec.ID, rec.Index = a.ID+core.JobID(n), a.index(n)
+			f(&rec)
+			count++
+		}
+	}
+	return count
+}
+
 // pendingElements is the elements of an array that have no record, as they are at
 // one moment.
 type pendingElements struct {
@@ -363,6 +374,6 @@ func (b *Broker) pendingByUnique(ctx context.Context, ref string) (found core.Jo
 // element waits for another job it is not: the record of the array does not say for
 // which.
 func isSplit(spec *jobfile.Job) bool {
-	return spec.Array.Len() > elementsPerTurn &&
+	return spec.Array.Len() > jobarray.RefillSize &&
 		!slices.ContainsFunc(spec.After, func(d jobfile.Dependency) bool { return d.Each })
 }

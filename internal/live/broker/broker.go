@@ -90,8 +90,10 @@ type Broker struct {
 	ways     ways
 	shelves  map[uint32]*replicas // of users who are not the broker's own
 	moving   oneAtATime           // transfers
+	placed   placedJobs
 	weather  forecasts
-	patterns atomic.Bool // a job with a pattern has come: networks matter
+	patterns atomic.Bool  // a job with a pattern has come: networks matter
+	alive    atomic.Int64 // jobs that have not ended, without a record too
 	base     core.Time
 	began    time.Time
 
@@ -117,7 +119,6 @@ type Broker struct {
 	partial   map[core.JobID]*array // those of which not every element has its record
 	ending    map[core.JobID]*job   // that have ended and are not forgotten yet
 	jobsOf    map[uint32]int        // jobs of each user that have not ended, without a record too
-	alive     int                   // of all users
 
 	shelfLock   sync.Mutex // of shelves
 	appendLocks sync.Map   // by owner: one at a time adds to files of a user

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/driver"
@@ -32,7 +33,8 @@ type clusterState struct {
 	told felt          // what the engine was told
 	net  *core.Network // between its hosts, as the engine was told; nil: nothing
 
-	ask chan struct{} // it is to be asked what it consists of
+	ask  chan struct{} // it is to be asked what it consists of
+	idle atomic.Int64  // processors, as of the last turn
 }
 
 func newCluster(c Cluster, id core.ClusterID) *cluster {

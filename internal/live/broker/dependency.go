@@ -189,14 +189,7 @@ func (t *turn) members(key targetKey, f func(rec *store.Job, over bool)) error {
 	}
 	left := -1 // of its jobs, to be found elsewhere; -1: nobody knows
 	if a := t.b.partial[key.id]; a != nil {
-		left = a.Count
-		for n := a.Next; n < a.Count; n++ {
-			if a.isPending(n) {
-				rec := a.element(n)
-				f(&rec, false)
-				left--
-			}
-		}
+		left = a.Count - a.eachPending(func(rec *store.Job) { f(rec, false) })
 	}
 	for _, j := range t.b.jobs { // counted, in whatever order
 		if live(j) && j.rec.Parent == key.id {

@@ -157,14 +157,10 @@ func (b *Broker) Clusters(ctx context.Context) ([]ClusterView, error) {
 			}
 			w := b.eng.World().Cluster(c.id)
 			v := ClusterView{Cluster: c.Cluster, Procs: w.Procs(), Idle: w.Idle(), Speed: w.Speed()}
-			for _, j := range b.jobs {
-				if j.rec.Cluster != c.Name {
-					continue
-				}
-				switch j.rec.State {
-				case core.Running, core.Stopping:
+			for _, j := range b.placed.at(c.Name) {
+				if j.state == core.Running || j.state == core.Stopping {
 					v.Running++
-				case core.Selected, core.Staging, core.Queued:
+				} else {
 					v.Waiting++
 				}
 			}

@@ -225,7 +225,7 @@ func cores(n int) string {
 // quote fills in what can be said of a cluster where the job fits.
 func (b *Broker) quote(ctx context.Context, q *Quote, c *cluster, spec *jobfile.Job, need predict.Demand) {
 	share := b.share(ctx, c)
-	idle, ahead := b.ahead(ctx, c)
+	idle, ahead := b.ahead(c)
 	q.Wait = predict.Point(0)
 	q.Reason = fmt.Sprintf("%d of %s free, a new job would get %.0f %% of a core, speed %.2f", idle, cores(procs(c.Hosts)), 100*share.Median(), b.speed(c))
 	if c.Managed {
@@ -253,27 +253,22 @@ func (b *Broker) quote(ctx context.Context, q *Quote, c *cluster, spec *jobfile.
 
 // ahead is how many processors of a cluster are free, and how long it takes
 // until the first of those who run there has ended; unknown if nobody says.
-func (b *Broker) ahead(ctx context.Context, c *cluster) (idle int, first predict.Dist) {
-	err := b.ask(ctx, func(t *turn) {
-		idle = b.eng.World().Cluster(c.id).Idle()
-		for _, j := range b.jobs {
-			v, at := j.lastVitals()
-			if j.rec.Cluster != c.Name || v == nil || j.rec.State != core.Running {
-				continue
-			}
-			d, ok := predict.FromQuantiles(v.Left)
-			if !ok {
-				continue
-			}
-			if d = d.Shift(-t.now.Sub(at).Seconds()); !first.Known() || d.Median() < first.Median() {
-				first = d
-			}
+func (b *Broker) ahead(c *cluster) (idle int, first predict.Dist) {
+	now := b.now()
+	for _, j := range b.placed.at(c.Name) {
+		v, at := j.lastVitals()
+		if v == nil || j.state != core.Running {
+			continue
 		}
-	})
-	if err != nil {
-		return 0, predict.Dist{}
+		d, ok := predict.FromQuantiles(v.Left)
+		if !ok {
+			continue
+		}
+		if d = d.Shift(-now.Sub(at).Seconds()); !first.Known() || d.Median() < first.Median() {
+			first = d
+		}
 	}
-	return idle, first
+	return int(c.idle.Load()), first
 }
 
 // compareQuotes puts the better first: by the chance of the deadline, then by

@@ -230,31 +230,30 @@ func (b *Broker) list(ctx context.Context, all bool, user string, shown func(con
 		return nil, err
 	}
 	recs = slices.DeleteFunc(recs, func(r store.Job) bool { return !shown(ctx, &r) })
-	seen := map[core.JobID]bool{}
-	for i := range recs {
-		seen[recs[i].ID] = true
-	}
-	var list []View
+	var live []*job
 	err = b.ask(ctx, func(t *turn) {
 		if together {
 			notQueued(t)
 		}
 		for _, j := range b.jobs {
-			if j.spec != nil && !seen[j.rec.ID] && !all && shown(ctx, &j.rec) {
-				recs = append(recs, j.rec)
+			if j.spec != nil && shown(ctx, &j.rec) {
+				live = append(live, j)
 			}
-		}
-		for i := range recs {
-			v := View{Job: recs[i], Over: true}
-			if j := b.jobs[recs[i].ID]; j != nil && j.spec != nil {
-				v.Job, v.Over = j.rec, j.over
-				v.Vitals, v.VitalsAt = j.lastVitals()
-			}
-			list = append(list, v)
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
+	list, err := b.views(ctx, live)
+	seen := make(map[core.JobID]bool, len(list)+len(recs))
 	for i := range list {
 		seen[list[i].ID] = true
+	}
+	for i := range recs {
+		if !seen[recs[i].ID] {
+			seen[recs[i].ID] = true
+			list = append(list, View{Job: recs[i], Over: true})
+		}
 	}
 	for i := range pending {
 		for _, v := range pending[i].views(together) {
@@ -265,6 +264,26 @@ func (b *Broker) list(ctx context.Context, all bool, user string, shown func(con
 	}
 	sortViews(list)
 	return list, err
+}
+
+// viewsPerTurn is how many jobs are looked at in one turn of the loop.
+const viewsPerTurn = 1000
+
+// views are jobs as they are now; whoever else asks is answered in between.
+func (b *Broker) views(ctx context.Context, jobs []*job) ([]View, error) {
+	list := make([]View, 0, len(jobs))
+	for some := range slices.Chunk(jobs, viewsPerTurn) {
+		if err := b.ask(ctx, func(*turn) {
+			for _, j := range some {
+				v := View{Job: j.rec, Over: j.over}
+				v.Vitals, v.VitalsAt = j.lastVitals()
+				list = append(list, v)
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // Follow calls see with the state of a job whenever it changes, and at least
@@ -426,7 +445,7 @@ func (b *Broker) Live(ctx context.Context) (int, error) {
 		n := new(int)
 		try, cancel := context.WithTimeout(ctx, 2*untilRoom)
 		err := b.ask(try, func(*turn) {
-			*n = b.alive
+			*n = int(b.alive.Load())
 			for _, j := range b.ending {
 				if !j.line.idle() {
 					*n++

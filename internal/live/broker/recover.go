@@ -68,7 +68,7 @@ func (b *Broker) load(ctx context.Context) error {
 	for i := range l.Jobs {
 		rec := l.Jobs[i]
 		j := newJob(rec)
-		if j.saved, err = b.opt.Store.Checkpoints(ctx, rec.ID); err != nil {
+		if err := b.loadAttempts(ctx, j); err != nil {
 			return err
 		}
 		j.requested, j.startedAt = rec.Started, rec.Started
@@ -77,10 +77,8 @@ func (b *Broker) load(ctx context.Context) error {
 				j.places = []whereabouts{{rec.Epoch, c.ID()}}
 			}
 		}
-		if err := b.loadQuote(ctx, j); err != nil {
-			return err
-		}
 		b.jobs[rec.ID] = j
+		b.placed.update(j)
 		b.count(rec.Owner, 1)
 		if a := b.arrayOf(&j.rec); a != nil {
 			a.live++
@@ -106,8 +104,15 @@ func (b *Broker) canRun(l *store.Loaded) error {
 	return nil
 }
 
-// loadQuote brings back what was expected of a job when it was submitted.
-func (b *Broker) loadQuote(ctx context.Context, j *job) error {
+// loadAttempts brings back what a job has saved, and what was expected of it when it
+// was placed. One that never was has neither, and thousands may wait.
+func (b *Broker) loadAttempts(ctx context.Context, j *job) (err error) {
+	if j.rec.Epoch == 0 {
+		return nil
+	}
+	if j.saved, err = b.opt.Store.Checkpoints(ctx, j.rec.ID); err != nil {
+		return err
+	}
 	quotes, err := b.opt.Store.Quotes(ctx, store.Past{Job: j.rec.ID, Limit: 1})
 	if err == nil && len(quotes) > 0 {
 		j.quote = &quotes[0]

@@ -118,14 +118,20 @@ func (b *Broker) asTheyAre(ctx context.Context, recs []store.Job) ([]View, error
 	for i := range recs {
 		list[i], at[recs[i].ID] = View{Job: recs[i], Over: true}, i
 	}
-	err := b.ask(ctx, func(*turn) {
+	var live []*job
+	if err := b.ask(ctx, func(*turn) {
 		for id, j := range b.jobs { // in whatever order; fewer than the elements of a large array
-			if i, asked := at[id]; asked && j.spec != nil {
-				list[i].Job, list[i].Over = j.rec, j.over
-				list[i].Vitals, list[i].VitalsAt = j.lastVitals()
+			if _, asked := at[id]; asked && j.spec != nil {
+				live = append(live, j)
 			}
 		}
-	})
+	}); err != nil {
+		return nil, err
+	}
+	views, err := b.views(ctx, live)
+	for i := range views {
+		list[at[views[i].ID]] = views[i]
+	}
 	return list, err
 }
 

@@ -33,8 +33,10 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 	if err != nil {
 		return nil, err
 	}
-	if n, err := b.Live(ctx); err == nil && n == 0 {
-		b.feelAll(ctx) // nobody has looked for a while
+	if b.alive.Load() == 0 {
+		if n, err := b.Live(ctx); err == nil && n == 0 {
+			b.feelAll(ctx) // nobody has looked for a while
+		}
 	}
 	if spec.Pattern != nil {
 		b.patterns.Store(true)
@@ -134,7 +136,7 @@ const DefaultMaxJobs = 200_000
 
 // count notes that a user has more jobs that have not ended, or fewer.
 func (b *Broker) count(owner uint32, n int) {
-	b.alive += n
+	b.alive.Add(int64(n))
 	if b.jobsOf[owner] += n; b.jobsOf[owner] == 0 {
 		delete(b.jobsOf, owner)
 	}

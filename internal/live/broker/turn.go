@@ -76,6 +76,7 @@ func (t *turn) commit(ctx context.Context) error {
 		}
 		b.nextEvent += uint64(len(t.batch.Events))
 	}
+	t.publish()
 	for _, f := range t.then {
 		f()
 	}
@@ -90,6 +91,20 @@ func (t *turn) commit(ctx context.Context) error {
 		}
 	}
 	return b.maybeSnapshot(ctx)
+}
+
+// publish lets those beside the loop know where jobs are and how many processors are
+// free.
+func (t *turn) publish() {
+	for _, j := range t.touched {
+		t.b.placed.update(j)
+	}
+	w := t.b.eng.World()
+	for _, c := range t.b.clusters() {
+		if int(c.id) < len(w.Clusters()) {
+			c.idle.Store(int64(w.Cluster(c.id).Idle()))
+		}
+	}
 }
 
 // untilRoom is how long a full disk is left alone before it is tried again.

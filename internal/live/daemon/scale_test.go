@@ -117,6 +117,11 @@ func (b *separateBroker) waitingJob() jobfile.Job {
 	return spec
 }
 
+// another is the same broker, asked over connections of its own.
+func (b *separateBroker) another() *separateBroker {
+	return &separateBroker{TB: b.TB, dir: b.dir, client: api.Dial(api.SocketPath(b.state()))}
+}
+
 func (b *separateBroker) submit(spec jobfile.Job) time.Duration {
 	b.Helper()
 	begin := time.Now()
@@ -160,9 +165,11 @@ func (b *separateBroker) submitMany(n, clients int) float64 {
 	begin := time.Now()
 	var all sync.WaitGroup
 	for range clients {
+		one := b.another()
 		all.Go(func() {
+			defer one.client.Close()
 			for range n / clients {
-				b.submit(b.waitingJob())
+				one.submit(one.waitingJob())
 			}
 		})
 	}
@@ -243,7 +250,7 @@ func BenchmarkArrayOf100000(b *testing.B) {
 		}
 		spec := full.waitingJob()
 		spec.Array = jobfile.ArrayRange{First: 1, Last: elements, Step: 1}
-		other := &separateBroker{TB: b, dir: full.dir, client: api.Dial(api.SocketPath(full.state()))}
+		other := full.another()
 		lists := meanwhile(func() time.Duration { return other.list(false) })
 		submissions := meanwhile(func() time.Duration { return other.submit(other.waitingJob()) })
 		b.ReportMetric(milliseconds(full.submit(spec)), "array-ms")

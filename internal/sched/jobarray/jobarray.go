@@ -9,6 +9,16 @@ package jobarray
 // more than start within the time that the next ones take to come.
 const QueueDepth = 1000
 
-// Admit is how many more elements come into the queue now, of those that are ready to,
-// when so many have not started.
-func Admit(ready, queued int) int { return max(0, min(QueueDepth-queued, ready)) }
+// RefillSize is how many elements come into the queue together, as long as so many are
+// left: each time costs a write to the disk.
+const RefillSize = 100
+
+// Refill is how many more elements come into the queue now, of those that are left,
+// when so many wait there. It is none while the queue is nearly full.
+func Refill(left, queued int) int {
+	n := min(left, RefillSize)
+	if QueueDepth-queued < n {
+		return 0
+	}
+	return n
+}
