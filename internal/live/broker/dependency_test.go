@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/format/jobfile"
 	"github.com/godwit-hpc/godwit/internal/live/broker"
+	"github.com/godwit-hpc/godwit/internal/live/store"
 	"github.com/godwit-hpc/godwit/internal/protocol/wire"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
@@ -300,4 +301,30 @@ func TestAHeldJobIsNotPlacedWhereItMayNotRun(t *testing.T) {
 	if b := g.next(); b.Job != waits || b.Cluster != "a" {
 		t.Errorf("job %d was started in %s", b.Job, b.Cluster)
 	}
+}
+
+// A broker may end after a job was cancelled and before what it had asked about the job
+// was struck off.
+func TestAQuestionAboutAJobThatIsOverIsStruckOff(t *testing.T) {
+	g := newGrid(t)
+	g.kill()
+	question := store.Outbound{ID: 1 << 20, Command: core.Command{Kind: core.Describe, Job: 7}}
+	if err := g.store.Commit(t.Context(), &store.Batch{Send: []store.Outbound{question}}); err != nil {
+		t.Fatal(err)
+	}
+	g.up()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		l, err := g.store.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(l.Outbox) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the outbox has %+v", l.Outbox)
+		}
+	}
+	g.submit(jobfile.Job{})
+	g.next()
 }

@@ -20,6 +20,10 @@ const describeRetry = time.Second
 // describeJob finds out what is known by now of a job that nothing holds any longer, and
 // tells the engine. The clusters may be others than when it was submitted.
 func (b *Broker) describeJob(j *job, inputs []store.Input, command uint64) {
+	if j.spec == nil { // it was cancelled before the last broker ended
+		b.goBeside(func(context.Context) { b.tell(func(t *turn) { t.sent(command); t.settle(j) }) })
+		return
+	}
 	b.goBeside(func(ctx context.Context) {
 		ctx = j.as(ctx)
 		allowed, err := b.allowed(ctx, j.spec)
