@@ -287,7 +287,7 @@ func (l *life) pump() {
 	l.stated = nil
 	if l.outbox.damaged {
 		l.outbox.damaged = false
-		l.note("output", "some output is gone", "the disk of the cluster lost it; zeros stand in its place", nil)
+		l.note("output", "some output is lost", "the disk of the cluster lost it; it is replaced by zeros", nil)
 	}
 	if len(frames) > 0 {
 		l.busy = true

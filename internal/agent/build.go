@@ -27,7 +27,7 @@ func (p *preparation) bind(ctx context.Context, s *started) error {
 	dir := filepath.Join(p.folder.work(), spec.Dir)
 	sources, err := buildcache.ReadSources(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return failed(126, fmt.Sprintf("build: the work folder has no folder %s", spec.Dir))
+		return failed(126, fmt.Sprintf("build: the working directory has no folder %s", spec.Dir))
 	}
 	if err == nil {
 		err = discard(dir, sources, spec.Outputs)

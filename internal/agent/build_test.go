@@ -141,7 +141,7 @@ func TestABuildThatCannotWorkIsToldBeforeItRuns(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", dir)
 	for want, spoil := range map[string]func(*jobfile.Build){
 		"the library no-such-library is not installed here": func(b *jobfile.Build) { b.Needs = []string{"no-such-library"} },
-		"the work folder has no folder elsewhere":           func(b *jobfile.Build) { b.Dir = "elsewhere" },
+		"the working directory has no folder elsewhere":     func(b *jobfile.Build) { b.Dir = "elsewhere" },
 		"build left no bin/*":                               func(b *jobfile.Build) { b.Outputs = []string{"bin/*"} },
 	} {
 		h := withSources(t, dir)

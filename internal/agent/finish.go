@@ -66,7 +66,7 @@ func (l *life) bringResult(m wire.Message) {
 				return 0 // the reason is here, and stays
 			case !said:
 				said = true
-				l.tell(ctx, func() { l.note("results", "its files wait to be brought back", err.Error(), nil) })
+				l.tell(ctx, func() { l.note("results", "files not copied back yet", err.Error(), nil) })
 			}
 			return 30 * l.around.longestTry // each try reads all of the folder
 		}

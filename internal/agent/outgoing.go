@@ -24,7 +24,7 @@ func (l *life) setAside() string {
 	for i, f := range l.attempt.Spec.Leave {
 		if err := moveMatches(l.folder.work(), f.From, filepath.Join(to, strconv.Itoa(i))); err != nil {
 			l.around.log.Error("results cannot be set aside, and come home", "files", f.From, "error", err)
-			l.note("results", f.From+" comes home", "it cannot be set aside for "+f.To+": "+err.Error(), nil)
+			l.note("results", f.From+" is copied back instead", "it cannot be set aside for "+f.To+": "+err.Error(), nil)
 		}
 	}
 	if _, err := os.Stat(to); err != nil {

@@ -371,7 +371,7 @@ func (s *saver) bring(ctx context.Context, saved *wire.Saved, shot *depot.Shot) 
 		tries++
 		work, _, stats, err := shot.Push(ctx, s.depot)
 		if err != nil {
-			return fmt.Errorf("bringing the work folder away: %w", err)
+			return fmt.Errorf("saving the working directory: %w", err)
 		}
 		saved.Work, saved.Bytes, saved.Moved = string(work), stats.Bytes, saved.Moved+stats.Moved
 		list, err := os.ReadDir(s.image)

@@ -43,7 +43,8 @@ const captureExample = `  # Captured here, four ranks
   godwit capture -- python3 talk.py
 
   # Somewhere else, for a program
-  godwit capture --file /tmp/lu.pattern --draw /tmp/lu.svg -o json -- mpirun -n 8 ./lu 64`
+  godwit capture --file /tmp/lu.pattern --draw /tmp/lu.svg -o json -- \
+      mpirun -n 8 ./lu 64`
 
 // captureFlags is what the user asked for.
 type captureFlags struct {

@@ -124,10 +124,12 @@ is in danger. The simulator runs the same engine on recorded traces and describe
   godwit explain 7
 
   # The schedule that a cluster's own queue would have made of a trace
-  godwit sim --platform examples/platforms/small.yaml --trace examples/traces/small.swf --local easy
+  godwit sim --platform examples/platforms/small.yaml \
+      --trace examples/traces/small.swf --local easy
 
   # Five malleability policies on one workload, side by side
-  godwit sim --scenario scenarios/koala/w2m.yaml --compare fpsma,egs,equi,fold,marginal
+  godwit sim --scenario scenarios/koala/w2m.yaml \
+      --compare fpsma,egs,equi,fold,marginal
 
   # The experiments of the papers, with a report each
   godwit experiment koala`,
@@ -141,6 +143,7 @@ is in danger. The simulator runs the same engine on recorded traces and describe
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(a.helpCommand())
 	root.SetVersionTemplate("godwit {{.Version}}\n")
+	root.SetHelpFunc(printHelp)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, nil) })
 	root.AddCommand(a.runCommand(), a.submitCommand(), a.quoteCommand(), a.psCommand(), a.showCommand(), a.logsCommand(), a.waitCommand(),
 		a.cancelCommand(), a.explainCommand(), a.migrateCommand(), a.checkpointCommand(), a.clustersCommand(), a.hostsCommand(), a.historyCommand(), a.depotCommand(),

@@ -22,7 +22,8 @@ func (a *app) clusterCommand() *cobra.Command {
 		Short: "Add, check and remove clusters of the settings",
 		Long: `Edits the list of clusters in the settings, and checks whether they can be used.
 Comments in the file stay. A broker that runs takes changes over with godwit reload.`,
-		Example: `  godwit cluster add leeds --driver slurm --host alice@login.leeds.example --partition short
+		Example: `  godwit cluster add leeds --driver slurm --host alice@login.leeds.example \
+      --partition short
   godwit cluster check leeds
   godwit cluster remove leeds`,
 		Args: cobra.NoArgs,
@@ -43,7 +44,7 @@ type clusterFlags struct {
 func (a *app) clusterAddCommand() *cobra.Command {
 	f := &clusterFlags{}
 	cmd := &cobra.Command{
-		Use:   "add NAME [--driver local|slurm|gridengine] [--host USER@HOST]…",
+		Use:   "add NAME [--driver DRIVER] [--host USER@HOST]…",
 		Short: "Add a cluster to the settings",
 		Long: `Adds a cluster to the settings. Several --host are one cluster of machines without
 a batch system. Whether it works, godwit cluster check says.`,
@@ -60,7 +61,7 @@ a batch system. Whether it works, godwit cluster check says.`,
 	g.flags.StringVar(&f.account, "account", "", "`NAME` of the account that jobs are charged to (Slurm), or project (Grid Engine)")
 	g.flags.StringVar(&f.pe, "pe", "", "`NAME` of the parallel environment of Grid Engine")
 	g.flags.StringVar(&f.commands, "commands", "", "`FOLDER` of the batch system's commands, if PATH does not name it")
-	g.flags.IntVar(&f.slots, "slots", 0, "offer `N` processors, on each host if there are several")
+	g.flags.IntVar(&f.slots, "slots", 0, "offer `N` cores, on each host if there are several")
 	settingsFlags(g, f)
 	groupFlags(cmd, g)
 	return cmd
@@ -169,7 +170,7 @@ more; jobs that run there run to their end.`,
 				return err
 			}
 			if text == nil {
-				return &badinput.Error{Field: "cluster", Value: args[0], Want: "settings that name it; there is no file " + path}
+				return &badinput.Error{Field: "cluster", Value: args[0], Problem: "no such cluster: there is no settings file " + path}
 			}
 			next, err := config.RemoveCluster(path, text, args[0])
 			if err != nil {

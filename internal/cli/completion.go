@@ -2,7 +2,9 @@ package cli
 
 import (
 	"cmp"
+	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +38,7 @@ func (a *app) completionCommand() *cobra.Command {
 			const describe = true
 			switch args[0] {
 			case "bash":
-				return cmd.Root().GenBashCompletionV2(a.stdout, describe)
+				return a.writeBashCompletion(cmd.Root(), describe)
 			case "zsh":
 				return cmd.Root().GenZshCompletion(a.stdout)
 			case "fish":
@@ -46,6 +48,34 @@ func (a *app) completionCommand() *cobra.Command {
 		},
 	}
 	return cmd
+}
+
+// What the script takes from the package bash-completion, and what does where that is not
+// installed: words are what blanks separate, up to the cursor.
+const (
+	packagedWords = `    _get_comp_words_by_ref "$@" cur prev words cword
+`
+	plainWords = `    if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+        _get_comp_words_by_ref "$@" cur prev words cword
+        return
+    fi
+    local line=${COMP_LINE:0:COMP_POINT}
+    read -r -a words <<<"$line"
+    [[ $line == *[[:blank:]] ]] && words+=("")
+    cword=$((${#words[@]} - 1))
+    cur=${words[cword]}
+    prev=${words[cword-1]}
+`
+)
+
+// writeBashCompletion prints the script for bash, which needs no other package.
+func (a *app) writeBashCompletion(root *cobra.Command, describe bool) error {
+	var script strings.Builder
+	if err := root.GenBashCompletionV2(&script, describe); err != nil {
+		return err
+	}
+	_, err := io.WriteString(a.stdout, strings.Replace(script.String(), packagedWords, plainWords, 1))
+	return err
 }
 
 // completeNames offers the names of a flag's choices, and files for the

@@ -117,7 +117,7 @@ func (a *app) shared(ctx context.Context) (*api.Client, error) {
 	case err != nil:
 		return nil, nil //nolint:nilerr // there is none
 	}
-	a.toldShared.Do(func() { a.say("using the broker of all users on " + api.SharedSocket) })
+	a.toldShared.Do(func() { a.say("using the shared broker on " + api.SharedSocket) })
 	return c, nil
 }
 

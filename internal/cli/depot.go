@@ -16,7 +16,7 @@ const pruneAge = 10 * time.Minute
 func (a *app) depotCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "depot",
-		Short: "Show and free the disk space of working directories and checkpoints",
+		Short: "Show and free disk space of sent files and checkpoints",
 		Long: `The depot of the broker keeps the files that jobs bring along, write and save: the
 content of working directories, results that were not copied back yet, and
 checkpoints, each file once. What no job needs any more is dropped after an hour by

@@ -97,15 +97,15 @@ func (a *app) diagnose(ctx context.Context) []finding {
 func (a *app) checkProcessors() finding {
 	cpus, err := local.UsableCPUs()
 	if err != nil || len(cpus) == 0 {
-		return finding{"processors", false, true, fmt.Sprintf("none can be used (%v)", err), "taskset -pc $$ shows what this shell may use"}
+		return finding{"cores", false, true, fmt.Sprintf("none can be used (%v)", err), "taskset -pc $$ shows what this shell may use"}
 	}
-	text := plural(int64(len(cpus)), "processor")
+	text := plural(int64(len(cpus)), "core")
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
 		if fields := strings.Fields(string(load)); len(fields) > 0 {
 			text += ", load " + fields[0]
 		}
 	}
-	return finding{"processors", true, true, text, ""}
+	return finding{"cores", true, true, text, ""}
 }
 
 // brokerInUse is the socket of the broker that commands ask now; "" if none runs.
@@ -313,7 +313,7 @@ func checkCgroups() finding {
 	for _, c := range []struct {
 		ok   bool
 		what string
-	}{{can.CPU, "processor time"}, {can.CPUs, "choice of processors"}, {can.Memory, "memory"}, {can.Pids, "processes"}, {can.Usage, "measuring"}, {can.Kill, "ending as a whole"}} {
+	}{{can.CPU, "CPU time"}, {can.CPUs, "choice of cores"}, {can.Memory, "memory"}, {can.Pids, "processes"}, {can.Usage, "measuring"}, {can.Kill, "ending as a whole"}} {
 		if c.ok {
 			have = append(have, c.what)
 		}

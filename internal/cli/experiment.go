@@ -34,7 +34,7 @@ func (a *app) koalaCommand() *cobra.Command {
 	f := &koalaFlags{seeds: 4}
 	cmd := &cobra.Command{
 		Use:   "koala",
-		Short: "Malleable jobs on the DAS-3 (papers/001): PRA and PWA with all policies",
+		Short: "Malleable jobs on the DAS-3, all policies (papers/001)",
 		Long: `Runs the eight runs of the KOALA paper (approaches PRA and PWA, policies FPSMA and
 EGS, all jobs malleable or half of them), and the other policies on the same
 workloads, each with several seeds. Writes koala.md with figures 7 and 8, every

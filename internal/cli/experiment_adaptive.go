@@ -30,15 +30,15 @@ type adaptiveFlags struct {
 }
 
 const adaptiveLong = `Runs the experiments of the adaptive broker's paper live, with a broker of its own
-and two clusters of one processor of this machine each:
+and two clusters of one core of this machine each:
 
   a  programs alone: predicted against actual remaining time
-  b  others begin to compute on the same processor, nothing is done about it
+  b  others begin to compute on the same core, nothing is done about it
   c  the same with the adaptive service
   d  what the service costs at several intervals, against a plain exec
-  e  how far predictions can be trusted: many short runs of programs that compute,
-     while others take from their processor what recorded loads say; and more of
-     them simulated
+  e  how far predictions can be trusted: many short runs of programs that
+     compute, while others take from their core what recorded loads say; and
+     more of them simulated
 
 Writes adaptive-broker.md with figures. This is a measurement: it takes three
 quarters of an hour (e alone a quarter), and the machine should have nothing else to
@@ -54,7 +54,8 @@ func (a *app) adaptiveCommand() *cobra.Command {
 		Short: "Programs with deadlines on a cluster that degrades (papers/004)",
 		Long:  adaptiveLong,
 		Example: `  godwit experiment adaptive
-  godwit experiment adaptive --only b,c --programs burn --repeat 1 --out /tmp/report
+  godwit experiment adaptive --only b,c --programs burn --repeat 1 \
+      --out /tmp/report
   godwit experiment adaptive --only e --runs 120`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.adaptive(cmd.Context(), f) },

@@ -38,7 +38,7 @@ func (a *app) nodesCommand() *cobra.Command {
 	f := &nodesFlags{plan: nodes.DefaultPlan()}
 	cmd := &cobra.Command{
 		Use:   "nodes",
-		Short: "Hosts chosen by communication pattern, with trial runs (papers/002)",
+		Short: "Hosts chosen by communication pattern (papers/002)",
 		Long:  nodesLong,
 		Example: `  godwit experiment nodes
   godwit experiment nodes --rounds 2 --out /tmp/report

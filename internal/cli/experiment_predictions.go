@@ -23,7 +23,7 @@ type predictionsFlags struct {
 const predictionsLong = `Measures how far live predictions of ten kinds of programs can be trusted: programs
 that wait, read and write, compute in Python and C, in threads and over MPI, train,
 sort, run as a pipeline, or sleep and compute by turns. Each is run by a broker of its
-own, alone and beside programs that compete for its processor; what is known of it is
+own, alone and beside programs that compete for its core; what is known of it is
 the history of the runs before.
 
 Writes predictions.md. This is a measurement: it takes about ten minutes at --scale 1.
@@ -37,7 +37,8 @@ func (a *app) predictionsCommand() *cobra.Command {
 		Short: "How far live predictions of ten kinds of programs can be trusted",
 		Long:  predictionsLong,
 		Example: `  godwit experiment predictions
-  godwit experiment predictions --runs 2 --runs-file /tmp/runs.jsonl --out /tmp/report`,
+  godwit experiment predictions --runs 2 --runs-file /tmp/runs.jsonl \
+      --out /tmp/report`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.predictions(cmd.Context(), f) },
 	}

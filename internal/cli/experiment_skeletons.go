@@ -13,19 +13,21 @@ import (
 
 func (a *app) skeletonsCommand() *cobra.Command {
 	e := skeletons.Experiment{Say: a.say, Now: a.now}
-	var out string
+	var out, from string
 	cmd := &cobra.Command{
 		Use:   "skeletons",
 		Short: "Is a program slow where its skeleton is slow? Both in a lab",
 		Long: `Makes a lab of four hosts (as root), captures the programs of examples/apps there,
 and runs each program and its skeleton in the same states of the network, one after
-the other. Writes skeletons.md: how well the times go together, and how far the
+the other. Writes skeletons.md: how well the times correlate, and how far the
 predictions are off. About five minutes a program; the report is written after every
-state, and with --only the others stay in it as they were.`,
+state, and with --only the others stay in it as they were. --from writes the report
+from what was measured before.`,
 		Example: `  godwit experiment skeletons
-  godwit experiment skeletons --only cg,is --states 10 --out /tmp/report`,
+  godwit experiment skeletons --only cg,is --states 10 --out /tmp/report
+  godwit experiment skeletons --from docs/experiments/skeletons/skeletons.json`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.skeletons(cmd.Context(), e, out) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.skeletons(cmd.Context(), e, from, out) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -37,21 +39,14 @@ state, and with --only the others stay in it as they were.`,
 	flags.Var(number(&e.Part, 0.001, 1), "part", "of a program's time that its skeleton is to take")
 	flags.Uint64Var(&e.Seed, "seed", 1, "what the states are drawn from: `N`")
 	flags.StringVar(&e.Lab, "lab", "skeletons", "the `NAME` of the lab")
+	flags.StringVar(&from, "from", "", "measure nothing: write the report from `FILE`")
 	flags.StringVar(&out, "out", "docs/experiments", "write the report into `DIR`")
 	return cmd
 }
 
-func (a *app) skeletons(ctx context.Context, e skeletons.Experiment, out string) error {
-	if err := needLab(); err != nil {
-		return err
-	}
-	managers.Register()
+func (a *app) skeletons(ctx context.Context, e skeletons.Experiment, from, out string) error {
 	start := a.now()
-	e.Keep = func(r *skeletons.Result) error {
-		_, err := r.Write(out)
-		return err
-	}
-	r, err := e.Run(ctx)
+	r, err := skeletonResults(ctx, e, from, out)
 	if err != nil {
 		return err
 	}
@@ -67,4 +62,20 @@ func (a *app) skeletons(ctx context.Context, e skeletons.Experiment, out string)
 	}
 	a.say(fmt.Sprintf("written: %s after %v", path, a.now.Since(start).Round(time.Second)))
 	return nil
+}
+
+// skeletonResults measures, or reads what was measured.
+func skeletonResults(ctx context.Context, e skeletons.Experiment, from, out string) (*skeletons.Result, error) {
+	if from != "" {
+		return skeletons.Read(from)
+	}
+	if err := needLab(); err != nil {
+		return nil, err
+	}
+	managers.Register()
+	e.Keep = func(r *skeletons.Result) error {
+		_, err := r.Write(out)
+		return err
+	}
+	return e.Run(ctx)
 }

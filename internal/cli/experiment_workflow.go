@@ -19,7 +19,7 @@ func (a *app) workflowCommand() *cobra.Command {
 	f := &workflowFlags{seeds: 30}
 	cmd := &cobra.Command{
 		Use:   "workflow",
-		Short: "A parameter sweep on two clusters (papers/003): unloaded, loaded, with a wrong model",
+		Short: "A parameter sweep on two clusters (papers/003)",
 		Long: `Runs the workflow of EMAN's refinement on the nodes of two clusters in the
 simulator, placed as flow run does, by the paper's static plan, and at random, with
 many seeds. Writes workflow.md with the paper's tables I to IV beside ours.`,

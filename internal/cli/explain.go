@@ -17,8 +17,8 @@ func (a *app) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain ID…",
 		Short: "Say what was decided for a job, and why",
-		Long: `Tells the story of a job: every decision that was taken for it, when, why, and with
-which numbers; of a job that waits, why it waits. Times count from submission.` + jobsHelp,
+		Long: `Prints every decision taken for a job: when, what, why, and the numbers behind it;
+for a waiting job, why it waits. Times count from submission.` + jobsHelp,
 		Example: `  godwit explain 7
   godwit explain last
   godwit explain 7 -o json`,

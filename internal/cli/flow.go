@@ -54,9 +54,12 @@ func (a *app) flowPlanCommand() *cobra.Command {
 with the heuristics of the matrix of ranks, HEFT and lookahead variants, improves
 the best plan by local search, and says how long it takes, by which heuristic, and below
 which time no plan can be.`,
-		Example: `  godwit flow plan examples/flows/diamond.json --platform examples/platforms/hetero8.yaml
-  godwit flow plan montage.json.gz --platform grid.yaml --schedule-out plan.csv --gantt plan.svg
-  godwit flow plan montage.json.gz --platform grid.yaml --heuristics heft,peft --improve 0s -o json`,
+		Example: `  godwit flow plan examples/flows/diamond.json \
+      --platform examples/platforms/hetero8.yaml
+  godwit flow plan montage.json.gz --platform grid.yaml \
+      --schedule-out plan.csv --gantt plan.svg
+  godwit flow plan montage.json.gz --platform grid.yaml \
+      --heuristics heft,peft --improve 0s -o json`,
 		Args: func(cmd *cobra.Command, args []string) error { return oneArgument(cmd, args, "a workflow file") },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed("improve") || cmd.Flags().Changed("steps")
@@ -67,7 +70,7 @@ which time no plan can be.`,
 	in.flags.StringVar(&f.platform, "platform", "", "plan on the platform in `FILE` (YAML or SimGrid XML)")
 	how.flags.Var(number(&f.weights.Run, 0, 1e6), "w1", "weight of the time to run in the matrix of ranks")
 	how.flags.Var(number(&f.weights.Move, 0, 1e6), "w2", "weight of the time to move data")
-	how.flags.Var(heuristicList(&f.heuristics), "heuristics", "only these, with commas between: "+strings.Join(flow.Heuristics(), ","))
+	how.flags.Var(heuristicList(&f.heuristics), "heuristics", "only these: "+strings.Join(flow.Heuristics(), ", "))
 	how.flags.Var(atLeastZero(&f.improve), "improve", "time for the local search; by default while it gains more than it takes, 8 s at most")
 	how.flags.Var(whole(&f.steps, 1, maxSteps), "steps", "steps of the local search at most; with few enough the plan is the same on every machine")
 	how.flags.Uint64Var(&f.seed, "seed", 1, "of the local search")

@@ -46,7 +46,7 @@ Ctrl-C.`
 const flowRunExample = `  godwit flow run examples/flows/wordcount.yaml
   godwit flow run examples/flows/wordcount.yaml --gantt run.svg -o json
 
-  # A recorded workflow without its programs: tasks that burn 1/100 of their time
+  # A recorded workflow without its programs: tasks burn 1/100 of their time
   godwit flow run montage.json.gz --burn 0.01`
 
 type flowRunFlags struct {
@@ -321,7 +321,7 @@ func (a *app) openFlowBook(file string, f *flowRunFlags) (*flowBook, error) {
 		return nil, err
 	}
 	if book.lock, err = lockFile(book.path + ".lock"); err != nil {
-		return nil, &badinput.Error{File: file, Want: "a workflow that is not being run: another godwit flow run has it", Err: err}
+		return nil, &badinput.Error{File: file, Problem: "another godwit flow run is running this workflow", Err: err}
 	}
 	if old, err := os.ReadFile(book.path); err == nil && json.Unmarshal(old, book) == nil && book.ID != "" {
 		switch {
@@ -330,7 +330,7 @@ func (a *app) openFlowBook(file string, f *flowRunFlags) (*flowBook, error) {
 			a.say("the run of " + book.Began.Format("2006-01-02 15:04:05") + " is not done, but " + file + " has changed since: beginning anew")
 		default:
 			book.again = true
-			a.say("going on with the run of " + book.Began.Format("2006-01-02 15:04:05") + "; --fresh begins anew")
+			a.say("resuming the run of " + book.Began.Format("2006-01-02 15:04:05") + " (--fresh starts from the beginning)")
 			return book, nil
 		}
 	}

@@ -41,10 +41,14 @@ they cross, tasks take another time than their models say, hosts have other work
 fail. What starts where is decided by the same code as in flow run: what has not
 started is planned again when reality departs from the plan, and finished tasks
 correct the models of those of their kind.`,
-		Example: `  godwit flow sim examples/flows/mosaic.json --platform examples/platforms/hetero8.yaml
-  godwit flow sim montage.json.gz --platform grid.yaml --busy 0.5 --error 0.3 --seed 7
-  godwit flow sim montage.json.gz --platform grid.yaml --wrong partner=2 --static -o json
-  godwit flow sim montage.json.gz --platform grid.yaml --fail-every 1h --gantt run.svg`,
+		Example: `  godwit flow sim examples/flows/mosaic.json \
+      --platform examples/platforms/hetero8.yaml
+  godwit flow sim montage.json.gz --platform grid.yaml \
+      --busy 0.5 --error 0.3 --seed 7
+  godwit flow sim montage.json.gz --platform grid.yaml \
+      --wrong partner=2 --static -o json
+  godwit flow sim montage.json.gz --platform grid.yaml \
+      --fail-every 1h --gantt run.svg`,
 		Args: func(cmd *cobra.Command, args []string) error { return oneArgument(cmd, args, "a workflow file") },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags().Changed("improve") || cmd.Flags().Changed("steps")

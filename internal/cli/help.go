@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 )
 
 // helpWidth is the most columns that a line of help takes.
-const helpWidth = 100
+const helpWidth = 80
 
 // group is flags that belong together, under a title in the help.
 type group struct {
@@ -30,6 +31,34 @@ func groupFlags(cmd *cobra.Command, groups ...group) {
 	}
 	cmd.Flags().SortFlags = false
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd, groups) })
+}
+
+// printHelp prints what a command is for, and how it is used.
+func printHelp(cmd *cobra.Command, _ []string) {
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n", fillText(cmp.Or(cmd.Long, cmd.Short), helpWidth)) // as cobra does
+	_ = cmd.UsageFunc()(cmd)
+}
+
+// fillText breaks the lines of a text anew; indented ones, which are lists and examples,
+// stay as they are.
+func fillText(text string, width int) string {
+	var lines, words []string
+	flush := func() {
+		if len(words) > 0 {
+			lines, words = append(lines, wrap(strings.Join(words, " "), width)...), nil
+		}
+	}
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		line = strings.TrimRight(line, " \n")
+		if line != "" && !strings.HasPrefix(line, " ") {
+			words = append(words, line)
+			continue
+		}
+		flush()
+		lines = append(lines, line)
+	}
+	flush()
+	return strings.Join(lines, "\n")
 }
 
 // printUsage prints how a command is used. Flags that are in none of the groups come
@@ -52,6 +81,7 @@ func printUsage(cmd *cobra.Command, groups []group) error {
 	}
 	rest := pflag.NewFlagSet("", pflag.ContinueOnError)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		f.Usage = strings.ReplaceAll(f.Usage, "\n", " ") // lines are broken anew
 		if !slices.ContainsFunc(groups, func(g group) bool { return g.flags.Lookup(f.Name) != nil }) {
 			rest.AddFlag(f)
 		}

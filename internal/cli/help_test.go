@@ -123,8 +123,8 @@ func TestALogOnATerminalReadsLikeText(t *testing.T) {
 
 func TestWhyThereAreNoCgroupsIsSaidOnce(t *testing.T) {
 	for why, want := range map[string]string{
-		"processor time: mkdir /sys/fs/cgroup/cpu/x: permission denied; memory: mkdir /sys/fs/cgroup/memory/x: permission denied": "permission denied",
-		"memory: the controller is not there, or not handed down to us":                                                           "the controller is not there, or not handed down to us",
+		"CPU time: mkdir /sys/fs/cgroup/cpu/x: permission denied; memory: mkdir /sys/fs/cgroup/memory/x: permission denied": "permission denied",
+		"memory: the controller is not there, or not handed down to us":                                                     "the controller is not there, or not handed down to us",
 		"they are not to be used": "they are not to be used",
 	} {
 		if got := firstReason(why); got != want {

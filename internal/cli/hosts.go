@@ -15,9 +15,9 @@ func (a *app) hostsCommand() *cobra.Command {
 		Use:   "hosts [--on CLUSTER]",
 		Short: "List the hosts of the clusters and what they have free",
 		Long: `Lists the hosts of all clusters: their state, their cores and how many are free,
-their speed relative to the reference host, the share of a processor that a
-newcomer will have there, with the error to expect, and the memory that is free.
-What lies between hosts godwit weather shows.`,
+their speed relative to the reference host, the CPU share that a new
+process will get there, with the expected error, and the free memory.
+godwit weather shows the network between hosts.`,
 		Example: `  godwit hosts
   godwit hosts --on leeds -o json`,
 		Args:                  noArguments,

@@ -57,7 +57,7 @@ func findLab(name string) (*lab.Lab, error) {
 		}
 		switch len(names) {
 		case 0:
-			return nil, &badinput.Error{Problem: "there is no lab (godwit lab up FILE makes one)"}
+			return nil, &badinput.Error{Problem: "no lab is up (godwit lab up FILE starts one)"}
 		case 1:
 			name = names[0]
 		default:
@@ -86,9 +86,9 @@ func (a *app) labDoCommand() *cobra.Command {
 		Short: "Load, slow down, cut off, freeze or crash a part of a lab",
 		Long: "Does something to a lab that is up, at once. Scenarios do the same at given times.\n\n  " + strings.Join(lab.Usage(), "\n  ") + `
 
-load runs busy loops on a host (0 ends them), speed sets its processors, rate that of
-its link in Mbit/s, wan rate and delay of a site (or all) to the others; 0 Mbit/s is
-no limit. cut and join are for hosts and sites.`,
+load runs busy loops on a host (0 ends them), speed sets how many cores' worth
+of CPU time it has, rate the rate of its link in Mbit/s, wan rate and delay of a
+site (or all) to the others; 0 Mbit/s is no limit. cut and join are for hosts and sites.`,
 		Example: `  godwit lab do load north1 2
   godwit lab do wan all 20 30
   godwit lab do cut south

@@ -100,7 +100,7 @@ func TestLabDownAllRemovesAlsoWhatIsLeftOfALabThatWasKilled(t *testing.T) {
 	if err := os.WriteFile(lock, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, said := godwit(t, exitDone, "lab", "list"); !strings.Contains(said, "there is no lab") {
+	if _, said := godwit(t, exitDone, "lab", "list"); !strings.Contains(said, "no lab is up") {
 		t.Errorf("a lock is listed as a lab: %s", said)
 	}
 	godwit(t, exitDone, "lab", "down", "--all")

@@ -58,7 +58,7 @@ func (a *app) labListCommand() *cobra.Command {
 			for _, name := range names {
 				l, err := lab.Open(name)
 				if err != nil {
-					a.say(fmt.Sprintf("of the lab %s only remains are there (%v): godwit lab down %s removes them", name, err, name))
+					a.say(fmt.Sprintf("lab %s is only partly there (%v): godwit lab down %s removes it", name, err, name))
 					continue
 				}
 				list = append(list, reportLab(l))
@@ -77,7 +77,7 @@ func (a *app) labListCommand() *cobra.Command {
 				return nil
 			}
 			if len(names) == 0 {
-				a.say("there is no lab")
+				a.say("no lab is up")
 				return nil
 			}
 			return a.printLabs(list)

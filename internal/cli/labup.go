@@ -341,7 +341,7 @@ func labsToEnd(all bool) ([]string, error) {
 	case len(names) > 1 && !all:
 		return nil, &badinput.Error{Want: "the name of a lab, as there are several: " + strings.Join(names, ", ")}
 	case len(names) == 0 && !all:
-		return nil, &badinput.Error{Problem: "there is no lab"}
+		return nil, &badinput.Error{Problem: "no lab is up"}
 	}
 	return names, nil
 }

@@ -51,8 +51,8 @@ func TestTheLinesSayWhereHowFarWhenAndHowLikely(t *testing.T) {
 		}, 80, false,
 			"job 7 pi  running on left  12 s  CPU 98 %\n  end not known yet"},
 		{func(j *api.Job) {
-			*j = api.Job{ID: 8, Name: "x", State: core.Submitted, Why: "needs 4 processors in one cluster, at most 2 are free"}
-		}, 80, false, "job 8 x  pending\n  needs 4 processors in one cluster, at most 2 are free"},
+			*j = api.Job{ID: 8, Name: "x", State: core.Submitted, Why: "waiting for 4 cores (at most 2 free in one cluster)"}
+		}, 80, false, "job 8 x  pending\n  waiting for 4 cores (at most 2 free in one cluster)"},
 	} {
 		v := &liveView{app: a, id: "7", colour: c.colour, width: func() int { return c.width }, job: runningJob()}
 		c.change(v.job)
@@ -84,7 +84,7 @@ func TestTheLastWordIsOnlySaidWhereTheExitCodeDoesNotSayIt(t *testing.T) {
 	late.Deadline, late.DeadlineMet = at(-3), ptr(false)
 	early := job(core.Done, 0)
 	early.Deadline, early.DeadlineMet, early.Migrations = at(5), ptr(true), 1
-	never := &api.Job{ID: 7, State: core.Failed, ExitCode: ptr(0), Why: "needs 99 processors"}
+	never := &api.Job{ID: 7, State: core.Failed, ExitCode: ptr(0), Why: "needs 99 cores"}
 	for _, c := range []struct {
 		job          *api.Job
 		quiet, shown string
@@ -94,7 +94,7 @@ func TestTheLastWordIsOnlySaidWhereTheExitCodeDoesNotSayIt(t *testing.T) {
 		{job(core.Cancelled, 143), "job 7 was cancelled", "job 7 was cancelled"},
 		{late, "job 7 missed its deadline by 3.00 s", "job 7 missed its deadline by 3.00 s"},
 		{early, "", "job 7 completed on left after 10.0 s, 5.00 s before its deadline, 1 migration"},
-		{never, "job 7 failed: needs 99 processors", "job 7 failed: needs 99 processors"},
+		{never, "job 7 failed: needs 99 cores", "job 7 failed: needs 99 cores"},
 	} {
 		for _, shows := range []bool{false, true} {
 			want := c.quiet

@@ -53,7 +53,7 @@ func (a *app) modelFitCommand() *cobra.Command {
 		Long: `Runs a program at several sizes on this host, and writes NAME.model. {n} in the
 command stands for the size.
 
-Operations are counted by the processor (perf), where the kernel gives its
+Operations are counted by the CPU (perf), where the kernel gives its
 counters, else under valgrind, else CPU time stands for them. Under valgrind
 caches of many capacities are simulated too: how often a line is missing from each
 tells how the program uses memory. Which terms the formula has (n, n log n, n², …)

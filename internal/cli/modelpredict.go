@@ -150,7 +150,7 @@ func (a *app) modelHostCommand() *cobra.Command {
 		Short: "Measure this host's rates, for predictions",
 		Long: `Measures operations a second, caches and memory of this host, in about a second,
 and prints them as JSON for godwit model predict --host FILE. What was measured
-three times on a model of processor is remembered.`,
+three times on a model of CPU is remembered.`,
 		Example: `  godwit model host`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

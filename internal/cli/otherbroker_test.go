@@ -44,7 +44,7 @@ func TestUpStopSaysThatAnotherBrokerIsInUse(t *testing.T) {
 	serveOther(t)
 	var out, errs bytes.Buffer
 	code := Main("v0", []string{"up", "--stop"}, strings.NewReader(""), &out, &errs)
-	if code != exitFailed || !strings.Contains(errs.String(), "no broker of your own runs; the one of all users does") {
+	if code != exitFailed || !strings.Contains(errs.String(), "no broker of your own runs; the shared one does") {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 	t.Setenv("GODWIT_SOCKET", "/nowhere/at/all")

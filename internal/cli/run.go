@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -28,17 +27,18 @@ type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
-const runLong = `Runs a command as a job and stays with it: what it writes appears here, and its
-exit code becomes that of godwit. The working directory goes along with it, and what
-changed is copied back (--workdir none sends nothing); so does your environment where
-the account is yours, and elsewhere what --env names. The program need not know of
-any of this.
+const runLong = `Runs a command as a job and waits for it: its output appears here, and godwit exits
+with its exit code. The working directory is sent along, and files that changed are
+copied back (--workdir none sends nothing). Your environment is passed on where the
+account is yours; elsewhere only the variables that --env names. The program need
+not be changed.
 
-With a deadline its end is predicted while it runs. When the chance of making it
-falls below --confidence the job is saved, moved to a cluster where it is better,
-and goes on there. For that it may run in a sandbox without network, in which only its
-working directory and /tmp can be written; a program that needs more is noticed, and
-started again without the sandbox. --checkpoint restart never uses it.
+With a deadline the end of the job is predicted while it runs. When the chance of
+meeting the deadline falls below --confidence, the job is checkpointed and migrated
+to a cluster where the chance is better. For that it may run in a sandbox without
+network, in which only its working directory and /tmp can be written; a program that
+needs more is noticed, and started again without the sandbox. --checkpoint restart
+never uses the sandbox.
 
 Ctrl-C cancels the job: its program gets SIGTERM, and SIGKILL after a grace time
 (--grace, 30 s), and what it wrote is copied back; a second Ctrl-C quits without
@@ -54,11 +54,12 @@ Exit codes: the job's own; 1 it could not be run; 2 wrong usage or bad input;
 const runExample = `  # A command as you would type it, after the two dashes
   godwit run -- python3 examples/jobs/pi.py 2000
 
-  # Done in time: watched, predicted, moved if need be
+  # With a deadline: its end is predicted, and it is migrated if need be
   godwit run --deadline 90s -- python3 examples/jobs/pi.py 2000
 
   # Progress read from what it prints makes the prediction better
-  godwit run --deadline 90s --progress 'step (\d+)/(\d+)' -- ./examples/jobs/burn 30
+  godwit run --deadline 90s --progress 'step (\d+)/(\d+)' -- \
+      ./examples/jobs/burn 30
 
   # In the background; later: godwit logs -f ID, godwit wait ID
   godwit run --detach --procs 4 --on local -- ./solve mesh.dat
@@ -208,7 +209,7 @@ func (a *app) followRun(ctx context.Context, c *api.Client, id, output string) e
 	var waiting *unreturnedError
 	switch {
 	case errors.As(err, &waiting):
-		a.say(fmt.Sprintf("job %s %s; %s", id, strings.ToLower(waiting.job.State.String()), filesText(&waiting.job)))
+		a.say(cancelledText(&waiting.job))
 		return exitCode(exitInterrupted)
 	case errors.Is(err, follow.ErrOutput):
 		a.say("job " + id + " cancelled: nobody reads its output any more")

@@ -38,7 +38,8 @@ const selectExample = `  # Four hosts for a ring, and the two next best groups
   godwit select --graph matrix.csv --pattern cg.json -o json
 
   # What the simpler methods would have chosen
-  godwit select --graph examples/networks/ten.json --pattern mesh:2x3 --method greedy`
+  godwit select --graph examples/networks/ten.json --pattern mesh:2x3 \
+      --method greedy`
 
 // selectFlags is what the user asked for.
 type selectFlags struct {

@@ -13,16 +13,18 @@ import (
 const simLong = `Simulates jobs on a grid, with the same engine and policies that run it live.
 
 The jobs come from one of
-  --trace     a trace in the Standard Workload Format, plain or gzip, on --platform,
-              or on one cluster of the size that --processors or its header says
-  --scenario  a file with platform, workload, disturbances and policy (docs/scenarios.md)
-  --replay    the log of an earlier run (--log): its results come out again, and a
-              fresh engine must decide the same on every step
+  --trace     a trace in the Standard Workload Format, plain or gzip, on
+              --platform, or on one cluster of the size that --processors or the
+              header of the trace says
+  --scenario  a file with platform, workload, disturbances and policy
+              (docs/scenarios.md)
+  --replay    the log of an earlier run (--log): it must give the same results,
+              and a new engine must take the same decision at every step
 
 Jobs of a trace are rigid and run as recorded: with --local through the queues of
 the clusters themselves, without it through the broker. With --malleable (not none)
 or --compare and without --local they become malleable versions of themselves: with
-the recorded number of processors a job takes exactly the recorded time, it may run
+the recorded number of cores a job takes exactly the recorded time, it may run
 on a quarter to twice as many (--min-share, --max-share), and how it scales is drawn
 for each program from --seed (or is the same for all: --speedup).
 
@@ -30,15 +32,16 @@ Flags win over what a scenario says. Results go to stdout, everything else to
 stderr. Exit codes: 0 done, 1 failed, 2 wrong usage or bad input.`
 
 const simExample = `  # EASY backfilling on a trace: totals as JSON, one CSV row a job
-  godwit sim --platform examples/platforms/small.yaml --trace examples/traces/small.swf \
-    --local easy -o json --jobs-out jobs.csv
+  godwit sim --platform examples/platforms/small.yaml \
+      --trace examples/traces/small.swf --local easy -o json --jobs-out jobs.csv
 
   # One scenario, another policy than it names, with charts
-  godwit sim --scenario scenarios/koala/wm.yaml --approach pra --malleable egs --plots out
+  godwit sim --scenario scenarios/koala/wm.yaml \
+      --approach pra --malleable egs --plots out
 
-  # Which policy suits last month's jobs, if they were malleable and came 20 % faster?
+  # Which policy suits last month's jobs, malleable and submitted 20 % faster?
   godwit sim --platform grid.yaml --trace last-month.swf.gz --load 1.2 \
-    --compare fpsma,egs,equi,fold,marginal
+      --compare fpsma,egs,equi,fold,marginal
 
   # Both approaches beside each other
   godwit sim --scenario scenarios/koala/w2m.yaml --compare pra/egs,pwa/egs
@@ -50,7 +53,7 @@ const simExample = `  # EASY backfilling on a trace: totals as JSON, one CSV row
 func (a *app) simCommand() *cobra.Command {
 	f := &simFlags{}
 	cmd := &cobra.Command{
-		Use:     "sim (--trace FILE [--platform FILE] | --scenario FILE | --replay FILE) [flags]",
+		Use:     "sim (--trace FILE | --scenario FILE | --replay FILE) [flags]",
 		Short:   "Simulate jobs on a grid",
 		Long:    simLong,
 		Example: simExample,
@@ -124,7 +127,7 @@ func (f *simFlags) traces() group {
 func (f *simFlags) outputs() group {
 	g := newGroup("Output")
 	outputFlag(g.flags, &f.output)
-	g.flags.StringVar(&f.jobsOut, "jobs-out", "", "write `FILE` with one CSV row a job: id,submit,start,end,min,max,mean_size,max_size,cluster")
+	g.flags.StringVar(&f.jobsOut, "jobs-out", "", "write `FILE` with one CSV row a job: id, submit, start, end, min, max,\nmean_size, max_size, cluster")
 	g.flags.StringVar(&f.plots, "plots", "", "write charts as SVG into `DIR`: utilization, queue, and the distributions of sizes and times")
 	g.flags.StringVar(&f.log, "log", "", "write the event log to `FILE` as JSON lines, for --replay; compressed if it ends in .gz")
 	g.flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress bar and no notes")

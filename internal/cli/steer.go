@@ -14,12 +14,13 @@ func (a *app) migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate ID… [--to CLUSTER]",
 		Short: "Move a job to another cluster",
-		Long: `Saves a running job, moves it and lets it go on elsewhere: in the cluster that
---to names, else where it is expected to end soonest. It goes only where it may run
-(--on) and where there is room for it now; else it stays, and the reason is said. A
-job that cannot be saved begins again from the start, which is said too.
+		Long: `Checkpoints a running job and continues it on another cluster: the one that --to
+names, else where it is expected to end soonest. A job is migrated only to a cluster
+where it may run (--on) and that has room for it now; else it stays, and the command
+prints the reason. A job without a checkpoint starts again from the beginning, and
+the command says so.
 
-A job that waits is taken out of the queue it waits in, also that of Slurm or Grid
+A waiting job is removed from the queue that it waits in, also that of Slurm or Grid
 Engine, and waits for the other cluster.` + jobsHelp,
 		Example: `  godwit migrate 7
   godwit migrate 7 --to right`,
@@ -42,8 +43,8 @@ func (a *app) checkpointCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "checkpoint ID…",
 		Short: "Checkpoint running jobs now",
-		Long: `Takes a checkpoint of running jobs, from which they can be continued, and lets them
-run on. The checkpoint is safe when the command returns.` + jobsHelp,
+		Long: `Checkpoints running jobs, which run on. The checkpoint is on disk when the command
+returns.` + jobsHelp,
 		Example:           "  godwit checkpoint 7",
 		Args:              jobArguments,
 		ValidArgsFunction: a.completeJobs,

@@ -7,11 +7,12 @@ import (
 	"github.com/godwit-hpc/godwit/internal/protocol/api"
 )
 
-const submitLong = `Hands in a job and prints its number. The file is a job file (YAML), a job
+const submitLong = `Submits a job and prints its number. The file is a job file (YAML), a job
 description of PSI/J (JSON), or a script with lines such as "#GODWIT --deadline 20m"
 before its first command. Scripts for Slurm and Grid Engine are taken as they are:
-what their #SBATCH and #$ lines ask for is done, and what has no meaning here is said.
-Flags go over #GODWIT lines, and these over those of the batch system.
+what their #SBATCH and #$ lines request is done, and lines that are ignored are
+reported. Command-line flags override #GODWIT lines, and these override the
+lines of the batch system.
 
 The fields of a job file are described in docs/guides/run.md and, for editors, in
 docs/job.schema.json; what becomes of the lines of a script in docs/guides/import.md.`
@@ -19,7 +20,7 @@ docs/job.schema.json; what becomes of the lines of a script in docs/guides/impor
 const submitExample = `  godwit submit examples/jobs/pi.yaml
   godwit submit --deadline 18:30 --on local examples/jobs/sweep.sh
 
-  # A script for Slurm, and a job that starts when all of its array has ended well
+  # A script for Slurm, and a job that starts when its array has completed
   godwit submit examples/jobs/array.sbatch
   godwit submit --after pi examples/jobs/burn.yaml
 
@@ -68,13 +69,13 @@ func outputGroup(output *string) group {
 	return g
 }
 
-const quoteLong = `Says what would become of a job, without submitting it: for each cluster how long
-it would wait, how long its files would travel, how long it would run, when it would
-be done, and how likely it is that this is before the deadline, with the reason.
+const quoteLong = `Estimates a job without submitting it: for each cluster the expected wait,
+stage-in and run time, when the job would end, and the chance of meeting its
+deadline, with the reason.
 
-How long a program runs is known from earlier runs, by the CPU time they used and by
-the time they waited for something else, or from --estimate. Of a program of which
-neither is known no end and no chance is given (–; null in JSON).`
+The run time comes from earlier runs of the program (CPU time, and time spent
+waiting for something else) or from --estimate. If neither is known, there is no
+end and no chance (–; null in JSON).`
 
 const quoteExample = `  godwit quote --deadline 60s --estimate 30s -- ./examples/jobs/burn 30
   godwit quote examples/jobs/pi.yaml
@@ -85,7 +86,7 @@ func (a *app) quoteCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:     "quote [flags] FILE | -- COMMAND ARGUMENTS…",
-		Short:   "Say when a job would be done on each cluster, without submitting it",
+		Short:   "Estimate when a job would end on each cluster",
 		Long:    quoteLong,
 		Example: quoteExample,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -28,12 +28,13 @@ run, submit and quote start a broker by themselves where none runs; it ends when
 has had nothing to do for a while. Use up to have one that stays, or to see what it
 does.
 
-With --shared, as root, it is the broker of all users of this machine: each finds it by
-itself, runs jobs as nobody but themselves, and sees nobody's jobs but their own; see
+With --shared, as root, it serves all users of this machine: every user finds it without
+settings, runs jobs as themselves, and sees only their own jobs; see
 docs/guides/shared.md.
 
-All it keeps is in one folder: GODWIT_STATE, else godwit in the XDG state folder.
-Its clusters and limits stand in a settings file, see examples/config/two-clusters.yaml.`
+Its state is in one folder: GODWIT_STATE, else godwit in the XDG state folder.
+Its clusters and limits are in a settings file, see
+examples/config/two-clusters.yaml.`
 
 const upExample = `  godwit up
   godwit up --config examples/config/two-clusters.yaml
@@ -166,7 +167,7 @@ func (a *app) ready(f *upFlags, socket string, cfg *config.Config) {
 	}
 	var names []string
 	for _, c := range cfg.Clusters {
-		size := plural(int64(c.Slots), "processor")
+		size := plural(int64(c.Slots), "core")
 		if c.Slots == 0 {
 			size = "has not answered yet"
 		}
@@ -198,7 +199,7 @@ func (a *app) stopBroker(ctx context.Context, f *upFlags) error {
 		return err
 	}
 	if used := cmp.Or(os.Getenv(api.SocketSetting), api.SharedSocket); !f.shared && a.pings(ctx, used) {
-		return fmt.Errorf("no broker of your own runs; the one of all users does, at %s (as root, godwit up --shared --stop ends it)", used)
+		return fmt.Errorf("no broker of your own runs; the shared one does, at %s (as root, godwit up --shared --stop ends it)", used)
 	}
 	a.say("no broker runs")
 	return nil

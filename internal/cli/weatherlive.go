@@ -94,7 +94,7 @@ func (a *app) showWeather(f *weatherFlags, w *api.Weather, r *weatherReport) err
 	r.Series = slices.DeleteFunc(r.Series, func(s seriesReport) bool { return !f.wants(string(s.What), s.From, s.To) })
 	if len(r.Series) == 0 && f.output != "json" {
 		if any {
-			a.say("nothing of that is known; without --what and --host all is shown")
+			a.say("nothing is known of these; leave out --what and --host to see everything")
 		} else {
 			a.say(nothingMeasured(w))
 		}

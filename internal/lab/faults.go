@@ -49,11 +49,11 @@ func (h *Host) mustRun() error {
 // SetSpeed changes how many processors' worth of time a host has.
 func (h *Host) SetSpeed(ctx context.Context, cpus float64) error {
 	if cpus < minCPUs || cpus > maxCPUs {
-		return fmt.Errorf("from %g to %d processors' worth of time, not %g", minCPUs, maxCPUs, cpus)
+		return fmt.Errorf("from %g to %d cores' worth of CPU time, not %g", minCPUs, maxCPUs, cpus)
 	}
 	return h.lab.change(ctx, func() error {
 		if h.Pin >= 0 && cpus > 1 {
-			return fmt.Errorf("the host %s is bound to one processor: it cannot have the time of %g", h.Name, cpus)
+			return fmt.Errorf("the host %s is bound to one core: it cannot have the CPU time of %g", h.Name, cpus)
 		}
 		h.CPUs = cpus
 		return h.lab.groups.quota(h.Name, cpus)

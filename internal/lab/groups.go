@@ -253,7 +253,7 @@ const usualWeight = 1024
 func (g *groups) quota(host string, cpus float64) error {
 	t, ok := g.with("cpu")
 	if !ok {
-		return errors.New("this system has no cgroups that limit processor time")
+		return errors.New("this system has no cgroups that limit CPU time")
 	}
 	every := int64(period / time.Microsecond)
 	weight := usualWeight * max(cpus, 1)
@@ -355,7 +355,7 @@ func (g *groups) usage(host string) (time.Duration, error) {
 			}
 		}
 	}
-	return 0, errors.New("this system does not measure the processor time of cgroups")
+	return 0, errors.New("this system does not measure the CPU time of cgroups")
 }
 
 // pids lists the processes of a host, of a group within it, or, with no names,

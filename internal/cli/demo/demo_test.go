@@ -191,7 +191,7 @@ func TestTheStorySaysWhatWasDecidedInPlainWords(t *testing.T) {
 		{"", api.Decision{Kind: "predict", Inputs: map[string]any{"chance": 0.2}}},
 		{"the chance of meeting its deadline is 3 % here and 98 % there: migrate",
 			api.Decision{Kind: "decide", Choice: "move to west", Why: "the chance of meeting its deadline is 3 % here and 98 % there"}},
-		{"stay in east: nowhere else is better", api.Decision{Kind: "decide", Choice: "stay in east", Why: "nowhere else is better"}},
+		{"stay on east: nowhere else is better", api.Decision{Kind: "decide", Choice: "stay on east", Why: "nowhere else is better"}},
 		{"checkpoint written: 7.2 MB, the program was stopped for 0.13 s",
 			api.Decision{Kind: "checkpoint", Inputs: map[string]any{"bytes": 7.2e6, "frozen_s": 0.13}}},
 		{"", api.Decision{Kind: "place", Choice: "cluster east"}},

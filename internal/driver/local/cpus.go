@@ -34,7 +34,7 @@ func Processors(n int) int { return cgroup.Processors(n, cgroup.Bounds()) }
 // because the kernel then divides time better than a fixed table would.
 func cpusFor(held core.ProcSet, slots int, cpus []int) ([]int, error) {
 	if !held.Valid(slots) {
-		return nil, fmt.Errorf("processors %v of a cluster that has %d", held, slots)
+		return nil, fmt.Errorf("cores %v of a cluster that has %d", held, slots)
 	}
 	if len(held) == 0 || slots > len(cpus) {
 		return slices.Clone(cpus), nil

@@ -203,7 +203,7 @@ func TestTheReportIsTheSameForTheSameResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"10 of the 10 statements hold", "100 real runs of burn", "| `burn 45` |", "3 of 3", "0 of 3", "far greater", "fixed N = 10", "97 % of the processor", "+0.20 ± 0.25 %"} {
+	for _, part := range []string{"10 of the 10 statements hold", "100 real runs of burn", "| `burn 45` |", "3 of 3", "0 of 3", "far greater", "fixed N = 10", "97 % of the core", "+0.20 ± 0.25 %"} {
 		if !strings.Contains(string(text), part) {
 			t.Errorf("the report does not say %q", part)
 		}

@@ -50,7 +50,7 @@ func (p *Plan) overhead(ctx context.Context, prog Program, home int) ([]Cost, er
 			}
 			c.Round = round
 			list = append(list, c)
-			p.say("%s watched every %s: %.2f s, the agent took %.4f %% of a processor", prog.Name, every, c.Wall, 100*c.Watch)
+			p.say("%s watched every %s: %.2f s, the agent took %.4f %% of a core", prog.Name, every, c.Wall, 100*c.Watch)
 		}
 		c, err := p.watched(ctx, &prog, size, "sandbox", 2*time.Second)
 		if err != nil {

@@ -114,17 +114,17 @@ const head = `# The adaptive broker
 
 What chapter 5 of papers/004 did on its test-bed and on the White Rose Grid, done
 live on one machine with the real broker, agents and checkpoints: a program with a
-deadline runs alone (a); %d other programs begin to compute on its processor and
+deadline runs alone (a); %d other programs begin to compute on its core and
 nothing is done about it (b); the same with the adaptive service (c); what the
 service costs (d); and how far its predictions can be trusted, in many short runs
-under changing load (e). Two clusters, %s and %s, are one processor each; the program
+under changing load (e). Two clusters, %s and %s, are one core each; the program
 begins in the first. Times are scaled down: about %.0f s alone where the paper's
 programs took 8 minutes to over an hour.
 
 This file is written by ` + "`godwit experiment adaptive`" + ` from ` + "`%s`" + `;
 every number and verdict is computed from the runs.
 
-Measured on %s, on %d processors (%s), %s, %s, %s. Load averages (1, 5, 15 minutes)
+Measured on %s, on %d cores (%s), %s, %s, %s. Load averages (1, 5, 15 minutes)
 before the experiment %s, after it %s.
 `
 
@@ -137,7 +137,7 @@ func (r *Results) writeHead(b *strings.Builder) {
 	fmt.Fprintf(b, head, r.Plan.Others.N, Home, Away, r.Plan.Length.Seconds(), r.Plan.File, m.At.Format("2 January 2006"), m.CPUs, m.Model, m.Kernel, who,
 		"everything in `/tmp` on its disk", m.LoadBefore, m.LoadAfter)
 	if free := r.free(); len(free) > 0 {
-		fmt.Fprintf(b, "Before the runs of (a) to (c) a newcomer would have got %.0f %% of the processor of the fuller\ncluster in the median, %.0f %% at least.", 100*measured.Median(free), 100*slices.Min(free))
+		fmt.Fprintf(b, "Before the runs of (a) to (c) a new process would have got %.0f %% of the core of the busier\ncluster in the median, %.0f %% at least.", 100*measured.Median(free), 100*slices.Min(free))
 		if slices.Min(free) < idleShare {
 			b.WriteString(" **The machine was busy with other work**: what\nfollows is what comes out under such a load, not what the service can do at best.")
 		}
@@ -227,9 +227,9 @@ func percent(x float64) string {
 }
 
 func (r *Results) writeDisturbed(b *strings.Builder) {
-	b.WriteString("\n## (b) and (c) Others begin to compute on the same processor\n\n")
+	b.WriteString("\n## (b) and (c) Others begin to compute on the same core\n\n")
 	fmt.Fprintf(b, "%d programs that only compute begin %.0f s after submission. The deadline is the mean\ncompletion time of (a) and three standard deviations, but at least %.1f %% more than the mean:\n"+
-		"three deviations of a machine that does nothing else are less than a move can take. (The\npaper's first deadline is the time the job takes with 90 %% of the processor, as this least one.)\n",
+		"three deviations of a machine that does nothing else are less than a move can take. (The\npaper's first deadline is the time the job takes with 90 %% of the core, as this least one.)\n",
 		r.Plan.Others.N, r.Plan.Others.After.Seconds(), 100*r.Plan.Slack)
 	b.WriteString("\n| program | alone | deadline | without the service | met | with it | met | moved after | slowed down by |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, f := range paper() {

@@ -63,13 +63,13 @@ func (r *Results) writeLive(b *strings.Builder) {
 	if l.Plan.Choosing {
 		set = "**those used to choose the constants of the predictor**"
 	}
-	beside := "the other processor idle but for the broker"
+	beside := "the other core idle but for the broker"
 	if l.Plan.AtOnce == 2 {
-		beside = "two at once, one on each processor"
+		beside = "two at once, one on each core"
 	}
 	m := &l.Machine
-	fmt.Fprintf(b, "\n### Live runs\n\n%d real runs of %s, submitted to the real broker, watched by the real agent every %s;\n%s. Each takes about %.1f s alone. Real\nprograms compete for its processor: under the recorded loads (%s) they take of it what\nthe record says, each value for one to five intervals; under the generated ones whole programs\n"+
-		"come and go. What a program needs is known from history: %d runs alone, and the runs before; half of\nthe runs, by chance, also have the pattern of the steps that they report, as their job files do.\nMeasured on %s, %d processors (%s).\n",
+	fmt.Fprintf(b, "\n### Live runs\n\n%d real runs of %s, submitted to the real broker, watched by the real agent every %s;\n%s. Each takes about %.1f s alone. Real\nprograms compete for its core: under the recorded loads (%s) they take of it what\nthe record says, each value for one to five intervals; under the generated ones whole programs\n"+
+		"come and go. What a program needs is known from history: %d runs alone, and the runs before; half of\nthe runs, by chance, also have the pattern of the steps that they report, as their job files do.\nMeasured on %s, %d cores (%s).\n",
 		len(l.Runs), strings.Join(l.programs(), " and "), shortDuration(l.Plan.Sample), beside, l.Plan.Length.Seconds(), set, l.Plan.Learn, m.At.Format("2 January 2006"), m.CPUs, m.Model)
 	b.WriteString("\n![Predicted against actual remaining time of live runs](" + folder + "/live.svg)\n")
 	b.WriteString("\n| load | runs | bands that hold | width of the band | median error | 0.9 quantile of the error |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")

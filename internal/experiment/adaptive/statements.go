@@ -58,7 +58,7 @@ func (r *Results) Check() []Verdict {
 	add(Verdict{Name: "overhead", Where: "d", Says: "the overhead is within the noise, at every interval",
 		Rule: fmt.Sprintf("completion time within ±%.0f %% (the paper's interval) of the plain one", 100*paperNoise)}, r.noise)
 	add(Verdict{Name: "watching", Where: "d", Says: "watching costs almost nothing",
-		Rule: fmt.Sprintf("below %.1f %% of a processor at the default interval of 2 s", 100*mostWatching)}, r.watching)
+		Rule: fmt.Sprintf("below %.1f %% of a core at the default interval of 2 s", 100*mostWatching)}, r.watching)
 	add(Verdict{Name: "calibrated error", Where: "e", Says: "under changing load the predicted remaining time of CPU-bound programs is near the actual one (issue 3)",
 		Rule: fmt.Sprintf("median error from one third of the run on below %.0f %%, of all live runs and of all simulated ones", 100*mostError)}, r.calibratedError)
 	add(Verdict{Name: "calibrated bands", Where: "e", Says: "nine ends of ten lie in the 90 % band",

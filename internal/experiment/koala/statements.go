@@ -50,7 +50,7 @@ const (
 func statements() []Statement {
 	pra := []Workload{wm, wmr}
 	return []Statement{
-		{"pra-mean-size", "7a", "EGS gives jobs more processors than FPSMA in the mean", "mean size on Wm and on Wmr", true,
+		{"pra-mean-size", "7a", "EGS gives jobs more cores than FPSMA on average", "mean size on Wm and on Wmr", true,
 			egsAbove(meanSize, num, pra...)},
 		{"pra-max-size", "7b", "EGS lets jobs reach larger sizes than FPSMA", "largest size, mean over jobs, on Wm and on Wmr", true,
 			egsAbove(maxSize, num, pra...)},

@@ -29,7 +29,7 @@ func (r *Results) writeSetting(b *strings.Builder) {
 	fmt.Fprintf(b, `
 ## The experiment
 
-Ten hosts of a lab (network namespaces, each with 0.4 of a processor), where the way between each
+Ten hosts of a lab (network namespaces, each with 0.4 of a core), where the way between each
 pair of them has 100 Mbit/s and carries streams of others: with S of them a newcomer gets 1/(S+1)
 of it, from 10 to 100 Mbit/s. Every %.0f s one stream comes or goes somewhere. As in the paper the
 streams are rates that are set, not traffic. %d rounds, each with a network by chance.
@@ -50,7 +50,7 @@ A slowdown is how much longer a program takes than in the median of %d runs with
 itself. Trial runs and probes are not counted, as in the paper; they took %s and %s in the median.
 The probes were off by %.0f %% in the median of their absolute errors.
 
-%s, %d processors, %s; load before %s, after %s; %s.
+%s, %d cores, %s; load before %s, after %s; %s.
 `, r.Plan.Every.Seconds(), r.Rounds(), 100*alike, candidates, r.Plan.Trial.Seconds(), r.Plan.Alone, seconds(measured.Median(r.trials())), seconds(measured.Median(r.Probe.Seconds)),
 		100*measured.Median(absolute(r.Probe.Error)), m.Model, m.CPUs, m.Kernel, m.LoadBefore, m.LoadAfter, m.At.Format("2006-01-02"))
 }

@@ -75,15 +75,15 @@ func (r *Results) writeHead(b *strings.Builder) {
 
 How far live predictions can be trusted of programs of all kinds, not only of those that compute:
 each is run by the real broker and watched by the real agent every %s, two at once, each on one
-processor of this machine. What is known of a program is the history of its runs: %d alone before
+core of this machine. What is known of a program is the history of its runs: %d alone before
 the first that is judged, and all that came before. Every second run has real programs beside it that take
-from its processor what recorded and generated loads say. Judged are the first predictions after
+from its core what recorded and generated loads say. Judged are the first predictions after
 1/3, 1/2, 2/3 and 5/6 of each run; the error is that of the remaining time, as a part of it.
 ± is the standard error, runs being independent of each other.
 
 This file is written by `+"`godwit experiment predictions`"+`; every number is computed from the runs.
 
-%d runs, measured on %s, on %d processors (%s), %s.
+%d runs, measured on %s, on %d cores (%s), %s.
 `, p.Sample, p.Learn, len(r.Runs), m.At.Format("2 January 2006"), m.CPUs, m.Model, m.Kernel)
 	fmt.Fprintf(b, "Load average of the machine (1 minute) at the start of the runs: %s.\n", r.loadAverages())
 	for _, why := range r.Missing {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/godwit-hpc/godwit/internal/experiment/measured"
+	"github.com/godwit-hpc/godwit/internal/format/badinput"
 	"github.com/godwit-hpc/godwit/internal/report/outfile"
 	"github.com/godwit-hpc/godwit/internal/report/plot"
 )
@@ -45,6 +46,15 @@ func shortest(runs [][]float64) []float64 {
 	list := make([]float64, len(runs))
 	for i := range runs {
 		list[i] = slices.Min(runs[i])
+	}
+	return list
+}
+
+// longest is the longest run in each state.
+func longest(runs [][]float64) []float64 {
+	list := make([]float64, len(runs))
+	for i := range runs {
+		list[i] = slices.Max(runs[i])
 	}
 	return list
 }
@@ -88,6 +98,32 @@ func (r *Result) Write(dir string) (string, error) {
 		outfile.WriteAll(kept, append(data, '\n')), outfile.WriteAll(path, []byte(all.markdown())))
 }
 
+// Read reads what was measured before, from the file that Write leaves beside the report.
+func Read(path string) (*Result, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, badinput.Unreadable(path, err)
+	}
+	r := new(Result)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, &badinput.Error{File: path, Problem: "not the results of this experiment", Err: err}
+	}
+	if i := slices.IndexFunc(r.Programs, func(m Measured) bool { return !m.isWhole() }); i >= 0 {
+		return nil, &badinput.Error{File: path, Field: "programs", Value: r.Programs[i].Name, Want: "a run of the program and of its skeleton in every state"}
+	}
+	if len(r.Programs) == 0 {
+		return nil, &badinput.Error{File: path, Field: "programs", Problem: "missing", Want: "at least one"}
+	}
+	return r, nil
+}
+
+// isWhole says whether there is a run of the program and of its skeleton in every state.
+func (m *Measured) isWhole() bool {
+	none := func(runs []float64) bool { return len(runs) == 0 }
+	return len(m.Program) > 0 && len(m.Program) == len(m.Skeleton) && m.Scale > 0 &&
+		!slices.ContainsFunc(m.Program, none) && !slices.ContainsFunc(m.Skeleton, none)
+}
+
 // keep adds the programs of an earlier result that was measured alike.
 func (r *Result) keep(path string) {
 	var old Result
@@ -111,8 +147,10 @@ func (r *Result) figure() plot.Figure {
 		most := slices.Max(skeleton)
 		predicted := plot.NewLine("prediction", []float64{0, most}, []float64{0, most / m.Scale})
 		predicted.NoMarkers = true
+		states := plot.NewScatter("state of the network: shortest run, bar to the longest", skeleton, shortest(m.Program))
+		states.Low, states.High = states.Y, longest(m.Program)
 		charts = append(charts, plot.Chart{Title: fmt.Sprintf("%s, r = %.3f", strings.ToUpper(m.Name), m.R()), XLabel: "skeleton (s)", YLabel: "program (s)",
-			Series: []plot.Series{plot.NewScatter("a state of the network", skeleton, shortest(m.Program)), predicted}})
+			Series: []plot.Series{states, predicted}})
 	}
 	cols := min(len(charts), 3)
 	return plot.Grid((len(charts)+cols-1)/cols, cols, charts...)
@@ -139,7 +177,7 @@ func (r *Result) markdown() string {
 	fmt.Fprintf(&b, `# Skeletons: is the program slow where its skeleton is slow?
 
 A skeleton ([how it is made](../guides/capture.md)) is worth running only if its time says how long
-the program will take. Four hosts of a lab, each with 0.3 of a processor; between any two of them
+the program will take. Four hosts of a lab, each with 0.3 of a core; between any two of them
 %g Mbit/s, of which others leave all, a half, a third, … at most up to a tenth: drawn for each state how busy
 the network is, then for each pair; %d states, the same for all programs. Each program is captured once,
 where nobody else uses the network; then, in every state, its skeleton runs (%.0f %% of the program's time
@@ -160,6 +198,6 @@ was is in the table.
 	fmt.Fprintf(&b, "\n![a point for each state of the network](skeletons/skeletons.svg)\n\n")
 	fmt.Fprintf(&b, "The prediction is the skeleton's time divided by its part of the program's time, without any fit. "+
 		"Asked for is r above 0.95. The load is the machine's (averages of 1, 5 and 15 minutes): it is better made when that is low.\n\n"+
-		"Made again with `godwit experiment skeletons`, as root. %s, %d processors, %s.\n", r.Machine.Model, r.Machine.CPUs, r.Machine.Kernel)
+		"Made again with `godwit experiment skeletons`, as root. %s, %d cores, %s.\n", r.Machine.Model, r.Machine.CPUs, r.Machine.Kernel)
 	return b.String()
 }

@@ -43,3 +43,43 @@ func TestTheReportHasItsFigures(t *testing.T) {
 		t.Errorf("what was measured before is gone: %v\n%s", err, text)
 	}
 }
+
+func TestTheReportInTheDocumentationIsThatOfTheNumbersBesideIt(t *testing.T) {
+	const docs = "../../../docs/experiments"
+	r, err := Read(filepath.Join(docs, "skeletons", "skeletons.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := r.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"skeletons.md", "skeletons/skeletons.svg", "skeletons/skeletons.csv"} {
+		now, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if there, err := os.ReadFile(filepath.Join(docs, name)); err != nil || string(there) != string(now) {
+			t.Errorf("docs/experiments/%s is another (%v): godwit experiment skeletons --from docs/experiments/skeletons/skeletons.json", name, err)
+		}
+	}
+}
+
+func TestResultsThatLackARunAreRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "skeletons.json")
+	for text, want := range map[string]string{
+		"{}":  "programs: missing",
+		"[1]": "not the results of this experiment",
+		`{"Programs": [{"Name": "cg", "Scale": 1, "Program": [[1], [2]], "Skeleton": [[1], []]}]}`: `"cg": expected a run`,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := Read(path + ".not"); err == nil || !strings.HasPrefix(err.Error(), "cannot read ") {
+		t.Error(err)
+	}
+}

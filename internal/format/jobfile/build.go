@@ -49,7 +49,7 @@ func (d *draft) build() []field {
 func parseFolder(s string) (string, error) {
 	clean, err := parseInside(s)
 	if err != nil || strings.ContainsAny(s, "*?[") {
-		return "", errors.New("a folder within the work folder, such as src")
+		return "", errors.New("a folder within the working directory, such as src")
 	}
 	return clean, nil
 }
@@ -153,7 +153,7 @@ func (j *Job) checkBuild() error {
 	inside := append([]string{b.Dir}, b.Outputs...)
 	for _, p := range inside {
 		if p != "" && !filepath.IsLocal(p) {
-			return &badinput.Error{Field: "build", Value: p, Want: "paths within the work folder"}
+			return &badinput.Error{Field: "build", Value: p, Want: "paths within the working directory"}
 		}
 	}
 	if !(j.EstimateSpread >= 0 && j.EstimateSpread <= maxSpread) {

@@ -350,7 +350,7 @@ func (d *draft) distinct() error {
 		name := lastName(in)
 		if filepath.IsAbs(in) {
 			if _, err := os.Lstat(filepath.Join(d.Workdir, name)); err == nil && d.Workdir != "" {
-				return d.fail("inputs", in, "a file of another name; the work folder has a "+name+" of its own")
+				return d.fail("inputs", in, "a file of another name; the working directory has a "+name+" of its own")
 			}
 		}
 		if other, ok := names[name]; ok && other != in {
@@ -372,7 +372,7 @@ func (d *draft) input(name string) (string, error) {
 	if _, err := os.Stat(full); err != nil {
 		where := "in " + d.opt.Dir
 		if d.Workdir != "" && d.Workdir != d.opt.Dir {
-			where = "in the work folder " + d.Workdir + " or " + where
+			where = "in the working directory " + d.Workdir + " or " + where
 		}
 		return "", d.fail("inputs", name, "no such file "+where)
 	}

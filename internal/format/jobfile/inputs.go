@@ -108,7 +108,7 @@ func (d *draft) readFar(v yamlfile.Value) {
 	if site, at := f.Where(); f.As == "" && site != InDepot && plainFile(path.Base(at)) {
 		f.As = path.Base(at)
 	} else if f.As == "" {
-		found.Need("as", "its name in the work folder")
+		found.Need("as", "its name in the working directory")
 	}
 	d.Far = append(d.Far, f)
 }
@@ -143,7 +143,7 @@ func (d *draft) distinctFar(names map[string]string) error {
 			return d.fail("inputs", f.From, "a file of another name; "+other+" is called "+f.As+" too: {from: "+f.From+", as: NAME}")
 		}
 		if _, err := os.Lstat(filepath.Join(d.Workdir, f.As)); err == nil && d.Workdir != "" {
-			return d.fail("inputs", f.From, "a file of another name; the work folder has a "+f.As+" of its own: {from: "+f.From+", as: NAME}")
+			return d.fail("inputs", f.From, "a file of another name; the working directory has a "+f.As+" of its own: {from: "+f.From+", as: NAME}")
 		}
 		names[f.As] = f.From
 	}

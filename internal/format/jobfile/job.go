@@ -210,7 +210,7 @@ func (j *Job) Check() error {
 	case j.Kind == core.Malleable:
 		return bad("kind", j.Kind, wantKind)
 	case j.Kind > core.Malleable || j.Kind == core.Rigid && j.Min != j.Max:
-		return bad("kind", j.Kind, fmt.Sprintf("rigid or moldable; a rigid job has one size, not %d to %d processors", j.Min, j.Max))
+		return bad("kind", j.Kind, fmt.Sprintf("rigid or moldable; a rigid job has one size, not %d to %d cores", j.Min, j.Max))
 	case j.Nodes < 0 || j.Nodes > j.Min:
 		return bad("num_nodes", j.Nodes, "at most as many hosts as cores")
 	case !a.sound():

@@ -40,7 +40,7 @@ func (d *draft) readOutputs(v yamlfile.Value) {
 		d.Outputs = []string{scalar(v, parseInside)}
 		return
 	}
-	for item := range v.List("files within the work folder") {
+	for item := range v.List("files within the working directory") {
 		if item.Kind() != yamlfile.Mapping {
 			d.Outputs = append(d.Outputs, scalar(item, parseInside))
 			continue

@@ -288,7 +288,7 @@ func parseInside(s string) (string, error) {
 	clean := path.Clean(s)
 	_, err := path.Match(clean, "")
 	if s == "" || err != nil || strings.ContainsRune(s, 0) || path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
-		return "", errors.New("a path within the work folder, such as state.dat or out/*.csv")
+		return "", errors.New("a path within the working directory, such as state.dat or out/*.csv")
 	}
 	return clean, nil
 }

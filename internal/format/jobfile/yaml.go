@@ -130,7 +130,7 @@ func (d *draft) checkpoint() []field {
 		set("method", &c.Method, parseMethod),
 		set("every", &c.Every, parseEvery),
 		set("signal", &c.Signal, parseSignal),
-		list("files", "files within the work folder", &c.Files, parseInside),
+		list("files", "files within the working directory", &c.Files, parseInside),
 		{"restart", func(v yamlfile.Value) { c.Restart = d.readCommand(v) }},
 	}
 }

@@ -50,8 +50,8 @@ func (h *host) available() Ability {
 		controller, what string
 		set              *bool
 	}{
-		{"cpu", "processor time", &a.CPU},
-		{"cpuset", "choice of processors", &a.CPUs},
+		{"cpu", "CPU time", &a.CPU},
+		{"cpuset", "choice of cores", &a.CPUs},
 		{"memory", "memory", &a.Memory},
 		{"pids", "number of processes", &a.Pids},
 	} {

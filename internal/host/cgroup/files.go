@@ -181,7 +181,7 @@ func (g *Group) CPU() (time.Duration, error) {
 			return time.Duration(ns), nil
 		}
 	}
-	return 0, errors.New("the cgroup does not measure processor time")
+	return 0, errors.New("the cgroup does not measure CPU time")
 }
 
 // parseCPUStat finds the total in cpu.stat of version 2.

@@ -75,7 +75,7 @@ func TestVersion2AloneKeepsTheLimitsThatAreHandedDown(t *testing.T) {
 		}
 	}
 	a := h.available()
-	if !a.CPU || !a.Memory || !a.Pids || !a.Usage || !a.Kill || a.CPUs || !strings.Contains(a.Why, "choice of processors") {
+	if !a.CPU || !a.Memory || !a.Pids || !a.Usage || !a.Kill || a.CPUs || !strings.Contains(a.Why, "choice of cores") {
 		t.Errorf("available %+v", a)
 	}
 }

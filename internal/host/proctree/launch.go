@@ -124,7 +124,7 @@ func tuneThread(s *Spec) error {
 			set.Set(c)
 		}
 		if err := unix.SchedSetaffinity(0, &set); err != nil {
-			return fmt.Errorf("running on the processors %v: %w", s.CPUs, err)
+			return fmt.Errorf("running on the cores %v: %w", s.CPUs, err)
 		}
 	}
 	if s.Nice != 0 {

@@ -115,7 +115,7 @@ func TestAProgramThatCannotBeExecutedSaysWhy(t *testing.T) {
 		{nil, 127, "no program"},
 		{[]string{""}, 127, "no program"},
 		{[]string{"no-such-program-at-all"}, 127, "no-such-program-at-all: not found in PATH (/usr/bin, /bin)"},
-		{[]string{"plain"}, 127, "the file in the work folder is ./plain"},
+		{[]string{"plain"}, 127, "the file in the working directory is ./plain"},
 		{[]string{"./nothing"}, 127, "./nothing: no such file"},
 		{[]string{"./dangling"}, 127, "link"},
 		{[]string{"./plain/x"}, 127, "is a file, not a folder"},

@@ -64,7 +64,7 @@ func find(argv, env []string, dir string) (string, error) {
 		return "", first
 	}
 	if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-		return "", cannot(notFound, "%s: not found in PATH; the file in the work folder is ./%s", name, name)
+		return "", cannot(notFound, "%s: not found in PATH; the file in the working directory is ./%s", name, name)
 	}
 	return "", cannot(notFound, "%s: not found in PATH (%s)", name, strings.Join(folders, ", "))
 }

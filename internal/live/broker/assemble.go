@@ -32,7 +32,7 @@ func (b *Broker) Assemble(ctx context.Context, work, stdin string, made []Made) 
 		}
 		t, err := depot.LoadTree(ctx, chunks, depot.ID(id))
 		if err != nil {
-			err = &badinput.Error{Field: field, Value: id, Want: "a folder that was brought here before: " + err.Error()}
+			err = &badinput.Error{Field: field, Value: id, Want: "a directory that was sent before: " + err.Error()}
 		}
 		return t, err
 	}

@@ -292,7 +292,7 @@ func (b *Broker) describe(ctx context.Context, c *cluster) bool {
 		}
 	})
 	if err == nil {
-		b.opt.Log.Info("described itself", "cluster", c.Name, "processors", procs(now.Hosts))
+		b.opt.Log.Info("described itself", "cluster", c.Name, "cores", procs(now.Hosts))
 		b.feelOnce(ctx, b.clusters()[c.id])
 	}
 	return err == nil

@@ -147,7 +147,7 @@ func refusal(j *job, to, from string, allowed []string) error {
 		return nil
 	}
 	others := slices.DeleteFunc(slices.Clone(allowed), func(name string) bool { return name == from })
-	where := fmt.Sprintf("a cluster where %s may run: %s", j.shortName(), strings.Join(others, ", "))
+	where := fmt.Sprintf("%s may run on %s", j.shortName(), strings.Join(others, ", "))
 	if len(others) == 0 {
 		where = fmt.Sprintf("%s may run on %s only", j.shortName(), strings.Join(allowed, ", "))
 		if len(j.spec.On) > 0 {
@@ -156,13 +156,13 @@ func refusal(j *job, to, from string, allowed []string) error {
 	}
 	switch {
 	case to == "" && len(others) == 0:
-		return &badinput.Error{Field: "--to", Want: where}
+		return &badinput.Error{Field: "--to", Problem: where}
 	case code == core.MoveForbidden:
-		return &badinput.Error{Field: "--to", Value: to, Want: where}
+		return &badinput.Error{Field: "--to", Value: to, Problem: where}
 	case code == core.MoveSame:
-		return &badinput.Error{Field: "--to", Value: to, Want: "the job is there already; " + where}
+		return &badinput.Error{Field: "--to", Value: to, Problem: "the job is there already; " + where}
 	case code == core.MoveRefused || code == core.MoveTooSmall || code == core.ClusterRemoved:
-		return &badinput.Error{Field: "--to", Value: to, Want: j.verdict.Why.String()}
+		return &badinput.Error{Field: "--to", Value: to, Problem: j.verdict.Why.String()}
 	case to == "":
 		return fmt.Errorf("%s is not moved: %s", j.shortName(), j.verdict.Why)
 	}
@@ -173,7 +173,7 @@ func refusal(j *job, to, from string, allowed []string) error {
 // not come.
 func (t *turn) pinHeld(j *job, to string) error {
 	if to == "" {
-		return &badinput.Error{Field: "--to", Want: fmt.Sprintf("a cluster: %s is held and waits for none yet", j.shortName())}
+		return &badinput.Error{Field: "--to", Problem: "missing", Want: fmt.Sprintf("the cluster for which %s is to wait: it is held", j.shortName())}
 	}
 	if len(j.spec.On) > 0 && !slices.Contains(j.spec.On, to) {
 		return &badinput.Error{Field: "--to", Value: to, Want: fmt.Sprintf("a cluster where %s may run: %s", j.shortName(), strings.Join(j.spec.On, ", "))}

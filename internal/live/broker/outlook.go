@@ -30,7 +30,7 @@ func (t *turn) danger(j *job, m *wire.Message) {
 	}
 	j.danger = true
 	if j.spec.Adapt == jobfile.AdaptOff {
-		t.explain(j, "decide", "stay in "+j.rec.Cluster, "migration is off for this job (--adapt off)", nil)
+		t.explain(j, "decide", "stay on "+j.rec.Cluster, "migration is off for this job (--adapt off)", nil)
 		t.after(func() { j.order(wire.Order{Kind: wire.Answer, Why: "adaptation is off"}) })
 		return
 	}

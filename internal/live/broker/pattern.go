@@ -24,7 +24,7 @@ func (t *turn) order(j *job, c *cluster, a *wire.Attempt) {
 	}
 	besides := untried(j.spec, c, t.now)
 	if c.Managed {
-		t.explain(j, "hosts", "as its manager chooses them", c.Name+" has a manager, who chooses the hosts, whatever the pattern"+besides, nil)
+		t.explain(j, "hosts", "chosen by the batch system", c.Name+" has a batch system, which chooses the hosts whatever the pattern"+besides, nil)
 		return
 	}
 	w := t.b.eng.World().Cluster(c.id)
@@ -33,7 +33,7 @@ func (t *turn) order(j *job, c *cluster, a *wire.Attempt) {
 		err = errors.New("they are not known by their names")
 	}
 	if err != nil {
-		t.explain(j, "hosts", "as they come", c.Name+": "+err.Error()+besides, nil)
+		t.explain(j, "hosts", "in the order of the cluster", c.Name+": "+err.Error()+besides, nil)
 		return
 	}
 	for _, h := range o.Hosts {
@@ -50,7 +50,7 @@ func suit(p *core.Pattern, o *place.Order) string {
 	}
 	why += fmt.Sprintf(": its slowest pair has %.3g Mbit/s", o.Mbps)
 	if o.Free < 1 {
-		why += fmt.Sprintf("; the busiest has %.0f %% of a processor free, which counts as much", 100*o.Free)
+		why += fmt.Sprintf("; the busiest has %.0f %% of a core free, which counts as much", 100*o.Free)
 	}
 	return why
 }

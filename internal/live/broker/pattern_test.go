@@ -91,15 +91,15 @@ func TestItIsSaidWhyHostsAreInTheirOrder(t *testing.T) {
 		held        core.ProcSet
 		choice, why string
 	}{
-		{"a manager chooses", nil, 1, nil, "as its manager chooses them", "batch has a manager, who chooses the hosts, whatever the pattern"},
-		{"nothing is known", nil, 0, three, "as they come", "n: nothing is known of the network between them"},
-		{"too little is known", func(b *Broker) { b.have(measured.Mbps, "n0", "n2", 50) }, 0, three, "as they come",
+		{"a manager chooses", nil, 1, nil, "chosen by the batch system", "batch has a batch system, which chooses the hosts whatever the pattern"},
+		{"nothing is known", nil, 0, three, "in the order of the cluster", "n: nothing is known of the network between them"},
+		{"too little is known", func(b *Broker) { b.have(measured.Mbps, "n0", "n2", 50) }, 0, three, "in the order of the cluster",
 			"n: the pattern does not fit: it needs 3 connected hosts, the largest connected part has 2"},
-		{"they are not one for each", func(b *Broker) { b.have(measured.Mbps, "n0", "n2", 50) }, 0, two, "as they come",
-			"n: 1 processors on each of 3 hosts cannot be had there: those that it has lie on 2"},
+		{"they are not one for each", func(b *Broker) { b.have(measured.Mbps, "n0", "n2", 50) }, 0, two, "in the order of the cluster",
+			"n: the pattern needs 3 hosts, and the cores of the job are on 2"},
 		{"all is known", all, 0, three, "n1 n0 n2",
 			"they suit the pattern path best: its slowest pair has 50 Mbit/s"},
-		{"one is busy", func(b *Broker) { all(b); b.have(measured.CPU, "n2", "", 0.6) }, 0, three, "n1 n0 n2", "they suit the pattern path best: its slowest pair has 50 Mbit/s; the busiest has 60 % of a processor free, which counts as much"},
+		{"one is busy", func(b *Broker) { all(b); b.have(measured.CPU, "n2", "", 0.6) }, 0, three, "n1 n0 n2", "they suit the pattern path best: its slowest pair has 50 Mbit/s; the busiest has 60 % of a core free, which counts as much"},
 	} {
 		b := ofThree(t)
 		if c.measure != nil {

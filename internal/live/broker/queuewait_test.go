@@ -36,8 +36,8 @@ func TestAQuoteCountsTheWaitsOfJobsOfTheSameClass(t *testing.T) {
 		want string
 		most float64
 	}{
-		{jobfile.Job{Estimate: 20 * time.Second}, "the last 300 jobs of up to a minute with one processor waited 10 s on average, nine of ten at most 14 s", 14},
-		{jobfile.Job{Time: 50 * time.Minute}, "the last 300 jobs of up to an hour with one processor waited 950 s on average, nine of ten at most 1400 s", 1400},
+		{jobfile.Job{Estimate: 20 * time.Second}, "the last 300 jobs of up to a minute with one core waited 10 s on average, nine of ten at most 14 s", 14},
+		{jobfile.Job{Time: 50 * time.Minute}, "the last 300 jobs of up to an hour with one core waited 950 s on average, nine of ten at most 1400 s", 1400},
 		{jobfile.Job{Estimate: 9 * time.Hour}, "the last 600 jobs waited 480 s on average", 1400},
 	} {
 		quotes, err := g.broker().Quote(t.Context(), complete(c.spec))
@@ -50,7 +50,7 @@ func TestAQuoteCountsTheWaitsOfJobsOfTheSameClass(t *testing.T) {
 		}
 	}
 	past, err := g.broker().History(t.Context(), "")
-	if err != nil || len(past) != 3 || past[0].Program != "(queue: jobs of up to a minute with one processor)" || len(past[0].Runs) != 300 {
+	if err != nil || len(past) != 3 || past[0].Program != "(queue: jobs of up to a minute with one core)" || len(past[0].Runs) != 300 {
 		t.Errorf("%d, %v: %+v", len(past), err, past[0].Program)
 	}
 }

@@ -80,7 +80,7 @@ func (t *turn) became(j *job, ev *core.Event) {
 		}
 	case core.Stopping:
 		if ev.Aim == core.AimNowhere {
-			t.explain(j, "cancel", "end it in "+j.rec.Cluster, ev.Why.String(), nil)
+			t.explain(j, "cancel", "stopping it on "+j.rec.Cluster, ev.Why.String(), nil)
 			return
 		}
 		choice := "requeued"
@@ -186,7 +186,7 @@ func (t *turn) ran(j *job, how history.Outcome) {
 
 func (t *turn) judged(j *job, ev *core.Event) {
 	j.verdict = *ev
-	choice := "stay in " + j.rec.Cluster
+	choice := "stay on " + j.rec.Cluster
 	if j.rec.State != core.Running {
 		choice = "wait as before"
 	}

@@ -148,7 +148,7 @@ func (b *Broker) arrange(known string, l *store.Loaded) ([]world.ClusterSpec, er
 		}
 		if live && !readable(l) {
 			return nil, &badinput.Error{Field: "clusters", Value: s.Name,
-				Want: "the cluster as it was as long as jobs live that a broker of an earlier version took in; wait for the jobs or cancel them, then change it"}
+				Problem: "cannot be changed while jobs that an earlier version accepted have not ended; wait for them or cancel them first"}
 		}
 		if !readable(l) {
 			l.Snapshots, l.First, l.Events = nil, l.NextEvent(), nil // nothing in them is about the clusters of today

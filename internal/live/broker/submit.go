@@ -102,7 +102,7 @@ func (b *Broker) acceptable(ctx context.Context, spec *jobfile.Job, work string)
 		return err
 	}
 	if there, err := chunks.HasTree(ctx, depot.ID(work)); err != nil || !there {
-		return &badinput.Error{Field: "work", Value: work, Want: "a work folder that was brought here before", Err: err}
+		return &badinput.Error{Field: "work", Value: work, Want: "a working directory that was sent before", Err: err}
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func (m *clusterMaker) describe(ctx context.Context) (broker.Cluster, error) {
 		return broker.Cluster{}, err
 	}
 	if survey.Procs() == 0 && m.cfg.Slots == 0 {
-		return broker.Cluster{}, errors.New("it says that it has no processors")
+		return broker.Cluster{}, errors.New("it reports no cores")
 	}
 	for _, n := range survey.Notes {
 		m.g.Log.Warn(n, "cluster", m.cfg.Name)

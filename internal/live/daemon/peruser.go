@@ -161,7 +161,7 @@ func ownAccounts(cfg *config.Config) error {
 		for _, ssh := range slices.Concat(c.SSHHosts, []string{c.SSH}) {
 			if strings.Contains(ssh, "@") {
 				return &badinput.Error{File: cfg.File, Field: "clusters." + c.Name + ".ssh", Value: ssh,
-					Want: "the host alone: with --shared everybody goes there as themselves; who the broker itself is there, root's settings of ssh say"}
+					Want: "a host without an account: with --shared every user connects as themselves, and the account of the broker is in root's ~/.ssh/config"}
 			}
 		}
 	}

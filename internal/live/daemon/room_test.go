@@ -66,7 +66,7 @@ func TestAResultIsNotLostIfTheBrokersDiskIsFullWhenItIsBrought(t *testing.T) {
 	if j := b.end(id); !isState(core.Done, 0, &j) {
 		t.Errorf("it is %s: %s", j.State, j.Why)
 	}
-	if said := b.explained(id, "results", "wait to be brought back"); len(said) != 1 {
+	if said := b.explained(id, "results", "files not copied back yet"); len(said) != 1 {
 		t.Errorf("that it waited is said %d times: %v", len(said), b.explained(id, "results", ""))
 	}
 	b.wantResult(home, size)
@@ -84,7 +84,7 @@ func (b *bed) refused(id string) bool {
 	if j, err := b.client.Job(ctx, id); err == nil && j.State.Terminal() {
 		b.Fatalf("it is %s although its result is nowhere: %s", j.State, j.Why)
 	}
-	return strings.Contains(fmt.Sprint(said), "wait to be brought back")
+	return strings.Contains(fmt.Sprint(said), "files not copied back yet")
 }
 
 // smallHome is a work folder on a file system of its own.

@@ -80,7 +80,7 @@ func (r *runner) prepare(ctx context.Context) error {
 	var nobody *flow.NobodyError
 	if errors.As(err, &nobody) {
 		t := &r.Flow.Tasks[nobody.Task]
-		return &badinput.Error{Field: "task", Value: t.ID, Want: fmt.Sprintf("a cluster that has %d processors%s; there is none", t.Job.Min, only(t.Job.On))}
+		return &badinput.Error{Field: "task", Value: t.ID, Want: fmt.Sprintf("a cluster that has %d cores%s; there is none", t.Job.Min, only(t.Job.On))}
 	}
 	if err != nil {
 		return err

@@ -230,7 +230,7 @@ func TestATaskThatNoClusterCanRunIsNamedBeforeAnythingIsSubmitted(t *testing.T) 
 	f := b.line("a", "wide")
 	f.Tasks[1].Job.Min = 99
 	_, err := Run(t.Context(), b.options(f))
-	if !badinput.Is(err) || !strings.Contains(err.Error(), "wide") || !strings.Contains(err.Error(), "99 processors") {
+	if !badinput.Is(err) || !strings.Contains(err.Error(), "wide") || !strings.Contains(err.Error(), "99 cores") {
 		t.Errorf("%v", err)
 	}
 	wantKeys(t, b)

@@ -97,7 +97,7 @@ func (s *surveyor) add(v *driver.Survey, k *kind) {
 	}
 	v.Notes = notes
 	if guessed && s.settings.Kind != localKind {
-		v.Notes = append(v.Notes, fmt.Sprintf("speed, processor features and checkpoint methods are those of %s, from where jobs are submitted; "+
+		v.Notes = append(v.Notes, fmt.Sprintf("speed, CPU features and checkpoint methods are those of %s, from where jobs are submitted; "+
 			"the hosts that run them may differ", s.host))
 	}
 }
@@ -115,7 +115,7 @@ func (s *surveyor) look(ctx context.Context) (*kind, error) {
 		k.methods = append([]string{"sandbox"}, k.methods...)
 		features, err := sandbox.CPUFeatures(ctx)
 		if err != nil {
-			s.log.Warn("the processor's features are not known", "error", err)
+			s.log.Warn("the CPU's features are not known", "error", err)
 		}
 		k.features = features
 	} else if ctx.Err() == nil {

@@ -289,7 +289,7 @@ func TestAQueueIsAskedForWhatIsMostLikeTheJob(t *testing.T) {
 	}
 	later := short
 	later.Quarter = 3
-	if like, why := w.Like(later); like.Count() != 300 || why != "of up to a minute with one processor" {
+	if like, why := w.Like(later); like.Count() != 300 || why != "of up to a minute with one core" {
 		t.Errorf("%v, %q", like, why)
 	}
 	for i := range 10 { // it changes: the class is not believed until it has learnt that
@@ -298,7 +298,7 @@ func TestAQueueIsAskedForWhatIsMostLikeTheJob(t *testing.T) {
 	if like, why := w.Like(short); why != "" {
 		t.Errorf("%v, %q", like, why)
 	}
-	if got := long.String(); got != "of more than 8 h with 65 to 512 processors handed over between 06 and 12 h UTC" {
+	if got := long.String(); got != "of more than 8 h with 65 to 512 cores handed over between 06 and 12 h UTC" {
 		t.Error(got)
 	}
 }

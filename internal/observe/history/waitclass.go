@@ -136,7 +136,7 @@ func (w *ClassedWaits) Bound(c WaitClass, quantile, confidence float64) (bound f
 // String says which jobs are meant, for people.
 func (c WaitClass) String() string {
 	lengths := [...]string{"of unknown length", "of up to a minute", "of up to 10 min", "of up to an hour", "of up to 8 h", "of more than 8 h"}
-	procs := [...]string{"", "one processor", "2 to 8 processors", "9 to 64 processors", "65 to 512 processors", "more than 512 processors"}
+	procs := [...]string{"", "one core", "2 to 8 cores", "9 to 64 cores", "65 to 512 cores", "more than 512 cores"}
 	text := lengths[c.Length]
 	if c.Procs > 0 {
 		text += " with " + procs[c.Procs]

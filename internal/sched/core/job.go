@@ -211,7 +211,7 @@ func (j *Job) Check() error {
 
 func (c *Component) check() error {
 	if c.Min < 1 || c.Max < c.Min || c.Max > maxProcs || c.Initial < 0 || c.Memory < 0 {
-		return fmt.Errorf("cannot have between %d and %d processors, %d at first, and %d bytes", c.Min, c.Max, c.Initial, c.Memory)
+		return fmt.Errorf("cannot have between %d and %d cores, %d at first, and %d bytes", c.Min, c.Max, c.Initial, c.Memory)
 	}
 	for _, f := range c.Inputs {
 		if f < 0 {
@@ -238,7 +238,7 @@ func (p *Pattern) Check(least, most int) error {
 		return nil
 	}
 	if p.Nodes < 2 || least != most || least%p.Nodes != 0 {
-		return fmt.Errorf("a pattern of %d nodes cannot have %d to %d processors, the same number on each", p.Nodes, least, most)
+		return fmt.Errorf("a pattern of %d nodes cannot have %d to %d cores, the same number on each", p.Nodes, least, most)
 	}
 	for _, t := range p.Pairs {
 		if t.A < 0 || t.B < 0 || t.A >= p.Nodes || t.B >= p.Nodes || t.A == t.B || !(t.Weight > 0) {

@@ -129,7 +129,7 @@ var (
 func Hosts(c *world.Cluster, p *core.Pattern, procs core.ProcSet) (Order, error) {
 	hosts := c.HostsOf(procs)
 	if len(hosts) != p.Nodes {
-		return Order{}, fmt.Errorf("%d processors on each of %d hosts cannot be had there: those that it has lie on %d", procs.Count()/p.Nodes, p.Nodes, len(hosts))
+		return Order{}, fmt.Errorf("the pattern needs %d hosts, and the cores of the job are on %d", p.Nodes, len(hosts))
 	}
 	net := c.Network()
 	sel, err := selectAmong(net, p, hosts)

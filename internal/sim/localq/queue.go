@@ -121,7 +121,7 @@ func New(policy Policy, capacity int, opts Options) *Queue {
 // there is more.
 func (q *Queue) Submit(_ core.Time, j Job) error {
 	if j.Procs < 1 || j.Procs > math.MaxInt32 {
-		return fmt.Errorf("job %d needs %d processors", j.ID, j.Procs)
+		return fmt.Errorf("job %d needs %d cores", j.ID, j.Procs)
 	}
 	if _, known := q.ids[j.ID]; known {
 		return fmt.Errorf("job %d is in the queue already", j.ID)

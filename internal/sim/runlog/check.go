@@ -48,7 +48,7 @@ func (w *worldLine) checkClusters() error {
 		procs := 0
 		for _, run := range c.Hosts {
 			if run.Count < 1 || run.Procs < 1 || run.Procs > left || run.Count > left/run.Procs {
-				return fmt.Errorf("cluster %q: hosts of %d times %d processors", c.Name, run.Count, run.Procs)
+				return fmt.Errorf("cluster %q: hosts of %d times %d cores", c.Name, run.Count, run.Procs)
 			}
 			if !(run.Speed > 0 && run.Speed < 1e9) {
 				return fmt.Errorf("cluster %q: speed %g", c.Name, run.Speed)
@@ -57,7 +57,7 @@ func (w *worldLine) checkClusters() error {
 			left -= run.Count * run.Procs
 		}
 		if procs == 0 || c.KeepFree < 0 || c.KeepFree > procs || c.GrowFree < 0 || c.GrowFree > maxProcs {
-			return fmt.Errorf("cluster %q: %d processors, %d kept free, %d not grown into", c.Name, procs, c.KeepFree, c.GrowFree)
+			return fmt.Errorf("cluster %q: %d cores, %d kept free, %d not grown into", c.Name, procs, c.KeepFree, c.GrowFree)
 		}
 	}
 	return nil
@@ -99,7 +99,7 @@ func (r *Replay) checkSpec(j *core.Job) error {
 	for _, c := range j.Components {
 		odd := c.Initial != 0 && (c.Initial < c.Min || c.Initial > c.Max)
 		if c.Min < 1 || c.Max < c.Min || c.Max > maxSize/len(j.Components) || odd || j.Kind == core.Rigid && c.Min != c.Max {
-			return fmt.Errorf("job %d has a component of %d to %d processors, %d at first", j.ID, c.Min, c.Max, c.Initial)
+			return fmt.Errorf("job %d has a component of %d to %d cores, %d at first", j.ID, c.Min, c.Max, c.Initial)
 		}
 		for _, f := range c.Inputs {
 			if f < 0 {

@@ -143,7 +143,7 @@ func (r *reader) threshold(v yamlfile.Value, free []int, last []yamlfile.Value) 
 	if v.Kind() == yamlfile.Blank {
 		return
 	}
-	for name, n := range v.Entries("a mapping of clusters to numbers of processors") {
+	for name, n := range v.Entries("a mapping of clusters to numbers of cores") {
 		if c := r.cluster(name); !r.failed() {
 			free[c] = n.Whole(0, r.s.Platform.Clusters[c].Procs-1)
 			last[c] = n

@@ -82,8 +82,8 @@ func (r *reader) components(v yamlfile.Value) []core.Component {
 }
 
 func needSizes(found yamlfile.Found) {
-	found.Need("min", "a number of processors")
-	found.Need("max", "a number of processors")
+	found.Need("min", "a number of cores")
+	found.Need("max", "a number of cores")
 }
 
 func noSizes(found yamlfile.Found) {
@@ -96,7 +96,7 @@ func noSizes(found yamlfile.Found) {
 
 // table reads run times by size.
 func (r *reader) table(v yamlfile.Value) *app.Table {
-	const want = "run times by number of processors, such as {2: 600, 4: 420}"
+	const want = "run times by number of cores, such as {2: 600, 4: 420}"
 	var points []app.Point
 	for key, took := range v.Entries(want) {
 		size, err := strconv.Atoi(key.Text(want))

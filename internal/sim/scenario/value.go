@@ -16,7 +16,7 @@ func (r *reader) factors(v yamlfile.Value, from, to float64) workload.Range {
 }
 
 func (r *reader) sizes(v yamlfile.Value, most int) [2]int {
-	return pair(v, "a number of processors", "the smaller number first", func(v yamlfile.Value) int { return v.Whole(1, most) })
+	return pair(v, "a number of cores", "the smaller number first", func(v yamlfile.Value) int { return v.Whole(1, most) })
 }
 
 func (r *reader) durations(v yamlfile.Value) [2]time.Duration {

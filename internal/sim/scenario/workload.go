@@ -79,6 +79,6 @@ func (r *reader) fits(c core.Component, found yamlfile.Found) {
 		most = r.s.Platform.Procs()
 	}
 	if c.Min > most {
-		found.Fail("min", fmt.Sprint(c.Min), fmt.Sprintf("at most %d processors, what the largest cluster it may run on has", most))
+		found.Fail("min", fmt.Sprint(c.Min), fmt.Sprintf("at most %d cores, what the largest cluster it may run on has", most))
 	}
 }

@@ -34,7 +34,7 @@ type Arrivals struct {
 type Program struct {
 	App        *app.App
 	Weight     float64          // its share of the jobs, relative to the other programs
-	Work       float64          // seconds on one processor of a speed-1 host
+	Work       float64          // seconds on one core of a speed-1 host
 	Components []core.Component // one, or several to be placed together; the sizes of a malleable job
 	RigidSize  int              // of each component of a rigid job; 0 means its smallest size
 }
@@ -97,7 +97,7 @@ func (p *Program) Check() error {
 	case !(p.Weight > 0 && p.Weight <= maxFactor):
 		return wrong("share", fmt.Sprint(p.Weight), fmt.Sprintf("a number above 0, at most %g", float64(maxFactor)))
 	case !(p.Work > 0 && p.Work <= maxWork):
-		return wrong("work", fmt.Sprint(p.Work), fmt.Sprintf("above 0 and at most %g seconds on one processor", float64(maxWork)))
+		return wrong("work", fmt.Sprint(p.Work), fmt.Sprintf("above 0 and at most %g seconds on one core", float64(maxWork)))
 	case len(p.Components) == 0:
 		return wrong("components", "", "at least one component")
 	}

@@ -26,7 +26,7 @@ type named struct {
 func newNamed(dir string, patterns []string) (named, error) {
 	for _, p := range patterns {
 		if !filepath.IsLocal(p) {
-			return named{}, fmt.Errorf("the file %q, into which the program saves itself, must be in the work folder", p)
+			return named{}, fmt.Errorf("the file %q, into which the program saves itself, must be in the working directory", p)
 		}
 		if _, err := filepath.Match(p, ""); err != nil {
 			return named{}, fmt.Errorf("the pattern %q of files into which the program saves itself: %w", p, err)

@@ -431,8 +431,8 @@ func TestBadSettingsAreRefusedBeforeAnythingRuns(t *testing.T) {
 		{Signal(quick), "NOPE", []string{"state"}, "NOPE"},
 		{Signal(quick), "KILL", []string{"state"}, "KILL"},
 		{Signal(quick), "0", []string{"state"}, "0"},
-		{Signal(quick), "USR1", []string{"../state"}, "work folder"},
-		{Exit85(quick), "", []string{"/etc/passwd"}, "work folder"},
+		{Signal(quick), "USR1", []string{"../state"}, "working directory"},
+		{Exit85(quick), "", []string{"/etc/passwd"}, "working directory"},
 		{Exit85(quick), "", []string{"a["}, "pattern"},
 	} {
 		p := &checkpoint.Program{Argv: []string{"true"}, Dir: t.TempDir(), Mark: "native-" + rand.Text(), Signal: c.signal, Files: c.files}

@@ -140,11 +140,11 @@ func CPUFeatures(ctx context.Context) ([]string, error) {
 	cmd.Env = []string{}
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("asking %s for the processor's features: %w", binary, err)
+		return nil, fmt.Errorf("asking %s for the CPU's features: %w", binary, err)
 	}
 	list := strings.Split(strings.TrimSpace(string(out)), ",")
 	if len(list) == 0 || list[0] == "" {
-		return nil, fmt.Errorf("%s knows no features of this processor", binary)
+		return nil, fmt.Errorf("%s knows no features of this CPU", binary)
 	}
 	return list, nil
 }

@@ -166,13 +166,13 @@ func startOn(cmd *exec.Cmd, cpus []int) error {
 	}
 	var before, wanted unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		return fmt.Errorf("reading the processors of this thread: %w", err)
+		return fmt.Errorf("reading the cores of this thread: %w", err)
 	}
 	for _, cpu := range cpus {
 		wanted.Set(cpu)
 	}
 	if err := unix.SchedSetaffinity(0, &wanted); err != nil {
-		return fmt.Errorf("restricting the program to the processors %v: %w", cpus, err)
+		return fmt.Errorf("restricting the program to the cores %v: %w", cpus, err)
 	}
 	err := cmd.Start()
 	if back := unix.SchedSetaffinity(0, &before); back != nil && err == nil {

@@ -83,7 +83,7 @@ func check(p *checkpoint.Program) error {
 	case len(p.Argv) == 0 || p.Argv[0] == "":
 		return &checkpoint.LaunchError{Code: notFound, Why: "no program is named"}
 	case !filepath.IsAbs(p.Dir) || !filepath.IsAbs(p.Scratch):
-		return fmt.Errorf("the work folder %q and the scratch folder %q must be absolute paths", p.Dir, p.Scratch)
+		return fmt.Errorf("the working directory %q and the scratch folder %q must be absolute paths", p.Dir, p.Scratch)
 	case p.Stdout == nil || p.Stderr == nil:
 		return errors.New("a program in a sandbox needs files for its output")
 	}

@@ -183,7 +183,7 @@ func (c *Conductor) changed(in Input) {
 			c.stale = name + " is back"
 		}
 	case math.Abs(share-h.share) > otherShare:
-		c.outdated(fmt.Sprintf("%s gives a task %.0f %% of a processor, before it was %.0f %%", name, 100*share, 100*h.share))
+		c.outdated(fmt.Sprintf("%s gives a task %.0f %% of a core, before it was %.0f %%", name, 100*share, 100*h.share))
 		c.urgent = true
 	default:
 		return // hardly anything
