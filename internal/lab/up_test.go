@@ -2,8 +2,11 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/lab/place/placetest"
 )
 
 const small = `
@@ -28,8 +31,11 @@ func TestHostsHaveNamesAddressesUsersAndASharedFolder(t *testing.T) {
 	ctx := context.Background()
 	if out, err := n1.As(ctx, "alice", "sh", "-c", `whoami; pwd; id -u; touch /tmp/private; echo hello > shared; echo $HOME`).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
-	} else if home := l.Users[0].Home; string(out) != "alice\n"+home+"\n20001\n"+home+"\n" {
+	} else if home := l.Users[0].Home; string(out) != fmt.Sprintf("alice\n%s\n%d\n%s\n", home, l.Users[0].ID, home) {
 		t.Errorf("as alice: %q", out)
+	}
+	if out, err := n1.As(ctx, "alice", "id", "-G").CombinedOutput(); err != nil || string(out) != fmt.Sprintln(l.Users[0].ID) {
+		t.Errorf("alice is in the groups %s, %v", out, err)
 	}
 	if out, err := s1.As(ctx, "alice", "cat", "shared").CombinedOutput(); err != nil || string(out) != "hello\n" {
 		t.Errorf("the home folder is not shared: %v: %s", err, out)
@@ -43,4 +49,8 @@ func TestHostsHaveNamesAddressesUsersAndASharedFolder(t *testing.T) {
 	if out := output(t, n1, "ps", "-e", "-o", "pid,comm"); strings.Count(out, "\n") != 3 {
 		t.Errorf("processes on a host that has just been made: %s", out)
 	}
+}
+
+func TestAMachineMayHaveAccountsWithTheNamesOfUsers(t *testing.T) {
+	placetest.Again(t, "^TestHostsHaveNamesAddressesUsersAndASharedFolder$", "alice", "bob")
 }

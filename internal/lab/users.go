@@ -9,11 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-)
 
-// firstUser is the number of a lab's first user: above those that a machine
-// gives out itself.
-const firstUser = 20001
+	"github.com/godwit-hpc/godwit/internal/lab/accounts"
+)
 
 // etc is the folder that hosts see as /etc: a copy of the machine's, with files
 // of the lab's own. A whole one, so that what is changed there, by a daemon's
@@ -22,15 +20,17 @@ func (l *Lab) etc() string { return filepath.Join(l.Dir, "etc") }
 
 // writeEtc makes the lab's users and writes down the names of its hosts.
 func (l *Lab) writeEtc(users []string) error {
+	ids, err := accounts.FreeIDs("/etc", len(users))
+	if err != nil {
+		return err
+	}
+	var known []accounts.User
 	for i, name := range users {
-		l.Users = append(l.Users, User{Name: name, ID: firstUser + i, Home: filepath.Join(l.Dir, "home", name)})
+		u := User{Name: name, ID: ids[i], Home: filepath.Join(l.Dir, "home", name)}
+		l.Users = append(l.Users, u)
+		known = append(known, accounts.User(u))
 	}
-	var passwd, group, shadow, hosts strings.Builder
-	for _, u := range l.Users {
-		fmt.Fprintf(&passwd, "%s:x:%d:%d:%s:%s:/bin/sh\n", u.Name, u.ID, u.ID, u.Name, u.Home)
-		fmt.Fprintf(&group, "%s:x:%d:\n", u.Name, u.ID)
-		fmt.Fprintf(&shadow, "%s:*:19000:0:99999:7:::\n", u.Name) // no password, not locked: keys work
-	}
+	var hosts strings.Builder
 	hosts.WriteString("127.0.0.1 localhost\n")
 	for h := range l.hosts {
 		fmt.Fprintf(&hosts, "%s %s\n", h.Address, h.Name)
@@ -43,14 +43,12 @@ func (l *Lab) writeEtc(users []string) error {
 	if err := copyTree("/etc", l.etc()); err != nil {
 		return fmt.Errorf("copying /etc: %w", err)
 	}
-	err := errors.Join(
+	err = errors.Join(
 		os.Chmod(l.etc(), 0o755),
 		replace(filepath.Join(l.etc(), "hosts"), hosts.String(), 0o644),
 		// No names but these: without a server they would be waited for in vain.
 		replace(filepath.Join(l.etc(), "resolv.conf"), "", 0o644),
-		l.extend("passwd", passwd.String(), 0o644),
-		l.extend("group", group.String(), 0o644),
-		l.extend("shadow", shadow.String(), 0o600))
+		accounts.Write("/etc", l.etc(), known))
 	for _, u := range l.Users {
 		err = errors.Join(err, os.MkdirAll(u.Home, 0o700), os.Chown(u.Home, u.ID, u.ID))
 	}
@@ -116,23 +114,6 @@ func copyOne(from, to string, d fs.DirEntry) error {
 		return err
 	}
 	return os.Chmod(to, info.Mode().Perm()|info.Mode()&(fs.ModeSetgid|fs.ModeSticky))
-}
-
-// extend writes the machine's file of accounts without those that have the name
-// of a user of the lab, and with these.
-func (l *Lab) extend(name, more string, mode os.FileMode) error {
-	old, err := os.ReadFile(filepath.Join("/etc", name))
-	if err != nil {
-		return err
-	}
-	var b strings.Builder
-	for line := range strings.Lines(string(old)) {
-		account, _, _ := strings.Cut(line, ":")
-		if _, err := l.User(account); err != nil {
-			b.WriteString(strings.TrimSuffix(line, "\n") + "\n")
-		}
-	}
-	return replace(filepath.Join(l.etc(), name), b.String()+more, mode)
 }
 
 // account is a user by whom something can be run on hosts: one of the lab's, or

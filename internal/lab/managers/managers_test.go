@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/lab"
+	"github.com/godwit-hpc/godwit/internal/lab/place/placetest"
 )
 
 func TestMain(m *testing.M) {
@@ -173,4 +174,9 @@ func TestALabHasClustersThatRunJobs(t *testing.T) {
 	if out, err := login(t, l, by["attic1"], "hostname"); err != nil || out != "attic1" {
 		t.Errorf("after its crash: %v: %s", err, out)
 	}
+}
+
+// SSH, Slurm and Grid Engine all look users up by their names.
+func TestAMachineMayHaveAnAccountWithTheNameOfAUser(t *testing.T) {
+	placetest.Again(t, "^TestALabHasClustersThatRunJobs$", "alice")
 }

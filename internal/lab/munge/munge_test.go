@@ -1,6 +1,7 @@
 package munge_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -19,10 +20,11 @@ func TestOneHostBelievesWhatAnotherSaysOfAUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	who := fmt.Sprintf("%s (%d)", hosts.User.Name, hosts.User.UID)
 	decode := func() (string, error) {
 		return place.Output(t.Context(), hosts.Nodes[1], "sh", "-c", `echo "$1" | unmunge -S "$2"`, "sh", strings.TrimSpace(string(out)), m.Socket())
 	}
-	if text, err := decode(); err != nil || !strings.Contains(text, "alice (20001)") {
+	if text, err := decode(); err != nil || !strings.Contains(text, who) {
 		t.Errorf("the other host sees %q: %v", text, err)
 	}
 	// It comes back after a crash, with the key that it had.
@@ -37,7 +39,7 @@ func TestOneHostBelievesWhatAnotherSaysOfAUser(t *testing.T) {
 	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := decode(); err != nil || !strings.Contains(text, "alice (20001)") {
+	if text, err := decode(); err != nil || !strings.Contains(text, who) {
 		t.Errorf("after a crash the other host sees %q: %v", text, err)
 	}
 	if err := m.Stop(t.Context()); err != nil {

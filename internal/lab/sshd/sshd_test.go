@@ -28,9 +28,9 @@ func start(t *testing.T, nodes int) (*placetest.Hosts, *sshd.Servers) {
 func TestAUserLogsInFromTheHead(t *testing.T) {
 	hosts, s := start(t, 2)
 	for _, n := range hosts.Nodes {
-		out, err := hosts.Head.Command(t.Context(), "ssh", "-F", s.ClientConfig(), "alice@"+n.Name(),
+		out, err := hosts.Head.Command(t.Context(), "ssh", "-F", s.ClientConfig(), hosts.User.Name+"@"+n.Name(),
 			"id -un; hostname; pwd; echo $WHERE; cat >file; wc -c <file").CombinedOutput()
-		want := "alice\n" + n.Name() + "\n" + hosts.User.Home + "\non " + n.Name() + "\n0\n"
+		want := hosts.User.Name + "\n" + n.Name() + "\n" + hosts.User.Home + "\non " + n.Name() + "\n0\n"
 		if err != nil || string(out) != want {
 			t.Errorf("on %s: %v: %q, want %q", n.Name(), err, out, want)
 		}
@@ -41,13 +41,17 @@ func TestAUserLogsInFromTheHead(t *testing.T) {
 	}
 }
 
+func TestAUserWithTheNameOfALockedAccountOfTheMachineLogsIn(t *testing.T) {
+	placetest.Again(t, "^TestAUserLogsInFromTheHead$", "alice")
+}
+
 func TestUsersGoFromHostToHostAsThemselvesOnly(t *testing.T) {
 	hosts, s := start(t, 2)
 	as := func(argv ...string) (string, error) {
 		out, err := hosts.Nodes[0].CommandAs(t.Context(), hosts.User, argv...).CombinedOutput()
 		return string(out), err
 	}
-	if out, err := as("ssh", "n2", "id -un; hostname"); err != nil || out != "alice\nn2\n" {
+	if out, err := as("ssh", "n2", "id -un; hostname"); err != nil || out != hosts.User.Name+"\nn2\n" {
 		t.Errorf("from n1 to n2: %v: %s", err, out)
 	}
 	if out, err := as("ssh", "root@n2", "true"); err == nil || !strings.Contains(out, "denied") {
@@ -62,7 +66,7 @@ func TestUsersGoFromHostToHostAsThemselvesOnly(t *testing.T) {
 func TestAServerThatEndedIsStartedAgain(t *testing.T) {
 	hosts, s := start(t, 2)
 	true2 := func() error {
-		return hosts.Head.Command(t.Context(), "ssh", "-F", s.ClientConfig(), "alice@n2", "true").Run()
+		return hosts.Head.Command(t.Context(), "ssh", "-F", s.ClientConfig(), hosts.User.Name+"@n2", "true").Run()
 	}
 	if _, err := hosts.Nodes[1].Command(t.Context(), "sh", "-c", "kill -9 $(cat "+hosts.Dir+"/ssh/n2.pid)").Output(); err != nil {
 		t.Fatal(err)

@@ -8,11 +8,10 @@ exec 3<&0 </dev/null
 
 mount --make-rprivate /
 mount -t proc proc /proc
-for f in passwd group hosts; do
-	mount --bind "$etc/$f" "/etc/$f"
+# resolv.conf is empty: without a server other names would be waited for in vain.
+for f in "$etc"/*; do
+	[ ! -f "/etc/${f##*/}" ] || mount --bind "$f" "/etc/${f##*/}"
 done
-# No names but these: without a server they would be waited for in vain.
-[ ! -f /etc/resolv.conf ] || mount --bind "$etc/resolv.conf" /etc/resolv.conf
 
 # The switch is on the head.
 hostname head

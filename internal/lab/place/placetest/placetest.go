@@ -23,6 +23,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/godwit-hpc/godwit/internal/lab/accounts"
 )
 
 // Hosts is a head and its nodes. They share all files with the machine but
@@ -63,7 +65,11 @@ func Start(t testing.TB, nodes int) *Hosts {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	h := &Hosts{Dir: dir, User: User{Name: "alice", UID: 20001, GID: 20001, Home: filepath.Join(dir, "home")}}
+	ids, err := accounts.FreeIDs("/etc", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &Hosts{Dir: dir, User: User{Name: "alice", UID: ids[0], GID: ids[0], Home: filepath.Join(dir, "home")}}
 	h.Head = &Host{name: "head", addr: "10.77.0.1"}
 	for i := range nodes {
 		h.Nodes = append(h.Nodes, &Host{name: fmt.Sprintf("n%d", i+1), addr: fmt.Sprintf("10.77.0.%d", i+11)})
@@ -86,18 +92,15 @@ func (h *Hosts) writeFiles() error {
 	for _, p := range h.All() {
 		fmt.Fprintf(&hosts, "%s %s\n", p.addr, p.name)
 	}
-	passwd, err1 := os.ReadFile("/etc/passwd")
-	group, err2 := os.ReadFile("/etc/group")
 	u := h.User
-	return errors.Join(err1, err2,
+	return errors.Join(
 		os.Chmod(h.Dir, 0o755), // for everybody on the hosts
 		os.Mkdir(u.Home, 0o755),
 		os.Chown(u.Home, u.UID, u.GID),
 		os.Mkdir(etc, 0o755),
 		os.WriteFile(filepath.Join(etc, "resolv.conf"), nil, 0o644),
 		os.WriteFile(filepath.Join(etc, "hosts"), []byte(hosts.String()), 0o644),
-		os.WriteFile(filepath.Join(etc, "passwd"), fmt.Appendf(passwd, "%s:x:%d:%d::%s:/bin/sh\n", u.Name, u.UID, u.GID, u.Home), 0o644),
-		os.WriteFile(filepath.Join(etc, "group"), fmt.Appendf(group, "%s:x:%d:\n", u.Name, u.GID), 0o644))
+		accounts.Write("/etc", etc, []accounts.User{{Name: u.Name, ID: u.UID, Home: u.Home}}))
 }
 
 // boot starts the first process and waits until it has made the hosts. It ends,

@@ -2,6 +2,7 @@ package placetest_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,14 +62,14 @@ func TestAnOrdinaryUserIsKnownOnHosts(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if want := "alice\n20001\n" + h.User.Home + "\n" + h.User.Home + "\n"; string(out) != want {
+	if want := fmt.Sprintf("%s\n%d\n%s\n%s\n", h.User.Name, h.User.UID, h.User.Home, h.User.Home); string(out) != want {
 		t.Errorf("the user is %q, want %q", out, want)
 	}
 	if err := h.Head.Wrap(filepath.Join(h.Dir, "commands"), &h.User, map[string]string{"A": "b"}, "env", "pwd"); err != nil {
 		t.Fatal(err)
 	}
 	wrapped := exec.Command(filepath.Join(h.Dir, "commands", "env"))
-	if out, err := wrapped.Output(); err != nil || !strings.Contains(string(out), "A=b\n") || !strings.Contains(string(out), "USER=alice\n") {
+	if out, err := wrapped.Output(); err != nil || !strings.Contains(string(out), "A=b\n") || !strings.Contains(string(out), "USER="+h.User.Name+"\n") {
 		t.Errorf("the command from outside: %v: %q", err, out)
 	}
 	wrapped = exec.Command(filepath.Join(h.Dir, "commands", "pwd"))
@@ -76,6 +77,12 @@ func TestAnOrdinaryUserIsKnownOnHosts(t *testing.T) {
 	if out, err := wrapped.Output(); err != nil || strings.TrimSpace(string(out)) != h.User.Home {
 		t.Errorf("the command runs in %q: %v", out, err)
 	}
+}
+
+// Its home folder, its number and its groups are not those of an account of the same
+// name that the machine has.
+func TestAMachineMayHaveAnAccountOfTheSameName(t *testing.T) {
+	placetest.Again(t, "^TestAnOrdinaryUserIsKnownOnHosts$", "alice")
 }
 
 func TestADaemonIsFoundKilledAndStopped(t *testing.T) {
