@@ -63,6 +63,7 @@ func clusterNote(x *api.Cluster) string {
 	if x.Why != "" {
 		parts = append(parts, x.Why)
 	}
+	parts = append(parts, x.Notes...)
 	if len(x.Methods) > 0 {
 		parts = append(parts, "checkpoint methods: "+strings.Join(x.Methods, ", "))
 	}

@@ -139,6 +139,10 @@ func (a *app) checkSettings(ctx context.Context, state string) finding {
 			}
 			f.OK = true
 			f.Detail = fmt.Sprintf("%s of the broker that runs: %s", plural(int64(len(names)), "cluster"), strings.Join(names, ", "))
+			if notes := clusterNotes(clusters); notes != "" {
+				f.OK, f.Needed = false, false // jobs run all the same
+				f.Detail += "; " + notes
+			}
 			if ping, err := c.Ping(ctx); err == nil && ping.Stale {
 				f.OK, f.Needed = false, false // jobs run all the same
 				f.Detail, f.Fix = f.Detail+"; "+settingsAreNewer, "godwit reload"
@@ -161,6 +165,17 @@ func (a *app) checkSettings(ctx context.Context, state string) finding {
 		f.Detail = "none: this machine is one cluster"
 	}
 	return f
+}
+
+// clusterNotes is what of the settings of clusters does not hold.
+func clusterNotes(clusters []api.Cluster) string {
+	var notes []string
+	for i := range clusters {
+		for _, n := range clusters[i].Notes {
+			notes = append(notes, clusters[i].Name+": "+n)
+		}
+	}
+	return strings.Join(notes, "; ")
 }
 
 // fileSystems are those worth telling apart, by their magic number.

@@ -45,14 +45,18 @@ func newGroups(o *Options) (g groups, notes []string) {
 	}
 	because := ""
 	if g.can.Why != "" {
-		because = " (" + g.can.Why + ")"
+		reason, _, _ := strings.Cut(g.can.Why, "; ") // all have the same
+		if _, after, ok := strings.Cut(reason, ": "); ok {
+			reason = after
+		}
+		because = " (" + reason + ")"
 	}
 	if o.Quota < 1 && !g.can.CPU {
-		notes = append(notes, fmt.Sprintf("cluster %s: the quota of %g needs cgroups, which cannot be used here%s; jobs get whole CPUs", o.Cluster, o.Quota, because))
+		notes = append(notes, fmt.Sprintf("the quota of %g needs cgroups, which cannot be used here%s; jobs get whole CPUs", o.Quota, because))
 		o.Quota = 1
 	}
 	if o.Memory > 0 && !g.can.Memory {
-		notes = append(notes, fmt.Sprintf("cluster %s: the limit on memory needs cgroups, which cannot be used here%s; jobs keep to it only process by process", o.Cluster, because))
+		notes = append(notes, "the limit on memory needs cgroups, which cannot be used here"+because+"; jobs keep to it only process by process")
 	}
 	return g, notes
 }

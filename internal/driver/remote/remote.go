@@ -32,7 +32,10 @@ type Options struct {
 	// that is somebody else's.
 	Here []string
 	// As makes a command that is to be started somebody else's; nil: all are ours.
-	As      func(*exec.Cmd)
+	As func(*exec.Cmd)
+	// Place is told of every outpost on this machine before anything is asked of it,
+	// so that it can be put where its programs are to be; nil: it stays where we are.
+	Place   func(pid int)
 	Binary  string // godwit; "": this program
 	Sandbox string // godwit-sandbox; "": beside Binary, if it is there
 	Socket  string // of the broker, where agents are brought to

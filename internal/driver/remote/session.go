@@ -126,6 +126,9 @@ func (d *Driver) connect() (*session, error) {
 		if err != nil {
 			return nil, err
 		}
+		if d.opt.Place != nil {
+			d.opt.Place(p.cmd.Process.Pid)
+		}
 		s, _, err := d.meet(p)
 		return s, err
 	}

@@ -41,7 +41,7 @@ func (h *host) bounds(own map[string]string) []Bound {
 			if !there {
 				break // above what is mounted, or the top, which has none
 			}
-			if cpus > 0 {
+			if cpus > 0 && !delegated(path) { // which says no more than the settings of whoever made it
 				list = append(list, Bound{Path: path, CPUs: cpus, Used: h.usedIn(path, own)})
 			}
 			if path == "/" {

@@ -97,18 +97,26 @@ func (h *host) create(name string, l Limits) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Group{}
+	return createIn(places, name, l)
+}
+
+// createIn makes the group's folders. What was there before stays after an error.
+func createIn(places []place, name string, l Limits) (*Group, error) {
+	g, made := &Group{}, &Group{}
 	for _, p := range places {
 		f := folder{path: filepath.Join(p.base, prefix+name), v2: p.v2, has: p.has}
-		if err := os.Mkdir(f.path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, errors.Join(fmt.Errorf("a cgroup could not be made: %w", err), g.Remove())
+		switch err := os.Mkdir(f.path, 0o755); {
+		case err == nil:
+			made.folders = append(made.folders, f)
+		case !errors.Is(err, fs.ErrExist):
+			return nil, errors.Join(fmt.Errorf("a cgroup could not be made: %w", err), made.Remove())
 		}
 		g.folders = append(g.folders, f)
 	}
 	slices.SortFunc(g.folders, func(a, b folder) int { return cmp.Compare(a.path, b.path) })
 	for _, f := range g.folders {
 		if err := f.limit(l); err != nil {
-			return nil, errors.Join(err, g.Remove())
+			return nil, errors.Join(err, made.Remove())
 		}
 	}
 	return g, nil

@@ -63,6 +63,7 @@ type Cluster struct {
 	Nice        int
 	MPI         wire.MPI                       // for parallel programs
 	Methods     func(context.Context) []string // checkpoint methods that work there; for people
+	Notes       []string                       // what of the settings does not hold there; for people
 	CPUFeatures []string                       // of its hosts; nil: not known
 	Managed     bool                           // it has a queue of its own
 	Elastic     bool                           // it said itself how large it is, and may say otherwise next time

@@ -136,6 +136,11 @@ func (b *Broker) start(j *job, c core.Command) bool {
 		case b.ctx.Err() != nil:
 			return false
 		case err == nil:
+			if len(cl.Notes) > 0 {
+				b.tell(func(t *turn) {
+					t.explain(j, "limits", "not all limits of the settings hold in "+cl.Name, strings.Join(cl.Notes, "; "), nil)
+				})
+			}
 			return true
 		case n+1 < tries && !errors.Is(err, driver.ErrAway) && !errors.Is(err, driver.ErrRefused):
 			if !pause(b.ctx, time.Duration(n+1)*100*time.Millisecond) {

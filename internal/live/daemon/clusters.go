@@ -166,10 +166,14 @@ func (g *grid) here(c *config.Cluster) (*broker.Cluster, error) {
 		return nil, err
 	}
 	g.keepOpen(c.Name, d)
-	for _, n := range d.Notes() {
+	notes := d.Notes()
+	if g.users != nil {
+		notes = g.userLimitNotes(c) // what holds for them holds for root
+	}
+	for _, n := range notes {
 		g.Log.Warn(n, "cluster", c.Name)
 	}
-	return &broker.Cluster{Name: c.Name, Kind: config.Local, Driver: d, HostNames: []string{host}, Nice: c.Nice, MPI: wire.MPI(c.MPI), Methods: methods,
+	return &broker.Cluster{Name: c.Name, Notes: notes, Kind: config.Local, Driver: d, HostNames: []string{host}, Nice: c.Nice, MPI: wire.MPI(c.MPI), Methods: methods,
 		Hosts: []world.HostSpec{{Procs: c.Slots, Speed: speed, Memory: memoryOf(c, []driver.Host{{Memory: calibrate.TotalMemory()}})}}}, nil
 }
 

@@ -21,6 +21,11 @@ import (
 // forUsers has a cluster used by each user as themselves.
 func (g *grid) forUsers(m *clusterMaker) driver.Driver {
 	c := &m.cfg
+	if hasUserGroups(c) {
+		groups := &userGroups{beginning: g.userGroupNames(c), log: g.Log.With("cluster", c.Name)}
+		groups.tidy() // what a broker left that was killed
+		g.keepOpen(c.Name, groups)
+	}
 	d := peruser.New(peruser.Options{
 		Cluster: c.Name, Own: m.driver, Owner: g.users.owner, Log: g.Log,
 		Open: func(user uint32) (peruser.Member, error) { return g.openFor(m, user) },
@@ -92,6 +97,9 @@ func (g *grid) dress(o *remote.Options, c *config.Cluster, as *account.User) (er
 	o.Log = g.Log.With("user", as.Name)
 	if c.SSH == "" {
 		o.Here = append(g.users.self[:1:1], "outpost")
+		if hasUserGroups(c) {
+			o.Place = g.userGroup(c, as).place
+		}
 	}
 	// Of a folder that was given, everybody has a part of their own.
 	o.Settings.Dir = strings.ReplaceAll(c.Dir, "%u", as.Name)

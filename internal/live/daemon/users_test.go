@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -59,17 +60,24 @@ func sharedMain(dir string) int {
 type shared struct {
 	*testing.T
 	dir    string
+	inside []string // command that runs the broker; nil: it runs as it is
 	broker *exec.Cmd
 }
 
 func upShared(t *testing.T, settings string) *shared {
+	t.Helper()
+	return upSharedIn(t, settings)
+}
+
+// upSharedIn has the broker run by a command.
+func upSharedIn(t *testing.T, settings string, inside ...string) *shared {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gw-users-") // short: sockets are in it
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	b := &shared{T: t, dir: dir}
+	b := &shared{T: t, dir: dir, inside: inside}
 	b.must(os.Chmod(dir, 0o755))
 	b.must(os.Chmod(filepath.Dir(binary), 0o755))
 	b.must(os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(settings), 0o600))
@@ -104,7 +112,8 @@ func (b *shared) start() {
 	log, err := os.OpenFile(filepath.Join(b.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	b.must(err)
 	defer func() { _ = log.Close() }()
-	b.broker = exec.Command(os.Args[0])
+	argv := append(slices.Clone(b.inside), os.Args[0])
+	b.broker = exec.Command(argv[0], argv[1:]...)
 	b.broker.Env = append(os.Environ(), sharedSetting+"="+b.dir, "GODWIT_TEST_BINARY="+binary)
 	b.broker.Stdout, b.broker.Stderr = log, log
 	b.must(b.broker.Start())

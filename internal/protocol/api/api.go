@@ -284,6 +284,7 @@ type Cluster struct {
 	Ended       int      `json:"ended"`       // attempts that tell of the cluster,
 	Succeeded   int      `json:"succeeded"`   // and of them those that it brought to their end, in time
 	Why         string   `json:"why"`
+	Notes       []string `json:"notes,omitempty"` // what of the settings does not hold there
 }
 
 // History is what past runs of one program on one cluster were like.
