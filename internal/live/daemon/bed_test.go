@@ -22,7 +22,13 @@ import (
 // binary is the godwit binary, for agents; the sandbox lies beside it.
 var binary string
 
+// roles are what this program is in processes that tests start besides the broker.
+var roles = map[string]func() int{}
+
 func TestMain(m *testing.M) {
+	if role := roles[os.Getenv("GODWIT_TEST_ROLE")]; role != nil {
+		os.Exit(role())
+	}
 	if dir := os.Getenv(sharedSetting); dir != "" {
 		os.Exit(sharedMain(dir))
 	}
