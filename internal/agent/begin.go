@@ -176,9 +176,9 @@ func (p *preparation) fetchWork(ctx context.Context) (*depot.Tree, error) {
 	}
 	if isGone(err) {
 		return nil, &outcome{wire.Message{Kind: wire.Lost, Cause: wire.WorkDamaged,
-			Why: fmt.Sprintf("its work folder is damaged in the broker's depot, submit it again (%v)", err)}}
+			Why: fmt.Sprintf("its working directory is damaged in the broker's depot, submit it again (%v)", err)}}
 	}
-	return nil, lost("the work folder: %v", err)
+	return nil, lost("the working directory: %v", err)
 }
 
 // isGone says whether an error means that the depot does not have what was asked for.

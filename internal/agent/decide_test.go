@@ -188,7 +188,7 @@ func TestTheMethodIsChosenForAReason(t *testing.T) {
 		{"nobody knows, and it may have to be moved", wish{noBox: box, due: true, predict: true, expect: long}, "sandbox", "measured", true},
 		{"nobody knows, and no sandbox", wish{noBox: none, due: true, predict: true}, "restart", "no user namespaces", false},
 		{"nobody knows how long it takes", wish{noBox: never, due: true}, "restart", "nothing could tell", false},
-		{"nobody knows, no deadline", wish{noBox: never}, "restart", "is not known", false},
+		{"nobody knows, no deadline", wish{noBox: never}, "restart", "is unknown", false},
 	} {
 		got, err := choose(c.w)
 		if err != nil || got.method != c.method || !strings.Contains(got.why, c.why) || got.trial != c.trial {

@@ -91,11 +91,11 @@ func choosing(w wish) choice {
 		return from0("no deadline, and it will run about %s: starting again is cheap enough", round(w.expect))
 	case w.due && w.predict:
 		boxed.trial = true
-		boxed.why = "it has a deadline and may have to be moved; what the sandbox costs this program is measured while it runs"
+		boxed.why = "it has a deadline and may have to be migrated; the overhead of the sandbox is measured in this run"
 	case w.due:
-		return from0("nothing is known yet of how long this program takes, so nothing could tell when to move it; this run is measured")
+		return from0("the run time of this program is unknown, so nothing could tell when to migrate it; this run is measured")
 	default:
-		return from0("what the sandbox costs this program is not known; this run is measured")
+		return from0("the overhead of the sandbox is unknown for this program; this run is measured")
 	}
 	if why := w.noBox(); why != "" {
 		return from0("the program has no checkpoint of its own and there is no sandbox here: %s", why)

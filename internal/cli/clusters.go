@@ -32,6 +32,7 @@ itself does not count), and the checkpoint methods that work there.`,
 				}
 				a.warnStale(cmd.Context(), c)
 				t := newTable("cluster", "state", "hosts", "cores", "idle", "speed", "CPU share", "running", "pending", "succeeded").right(2, 3, 4, 5, 6, 7, 8, 9)
+				t.optional = []string{"hosts", "speed"}
 				if a.colours() {
 					t.paint = paintStates
 				}
@@ -118,7 +119,7 @@ func (a *app) printHistory(list []api.History, output string) error {
 		return nil
 	}
 	t := newTable("program", "cluster", "runs", "failed", "late", "CPU", "CPU p90", "wall", "wall p90", "waited", "succeeded", "last").right(2, 3, 4, 5, 6, 7, 8, 9, 10)
-	t.sparse, t.shrinks = true, 0
+	t.sparse, t.shrinks, t.optional = true, 0, []string{"last", "succeeded", "waited", "CPU p90", "wall p90"}
 	for i := range list {
 		h := &list[i]
 		t.add(h.Program, h.Cluster, fmt.Sprint(h.Runs), fmt.Sprint(h.Failed), fmt.Sprint(h.Missed), secondsText(h.CPUP50), secondsText(h.CPUP90),

@@ -82,7 +82,8 @@ func (a *app) printStory(j *api.Job, list []api.Decision) error {
 			}
 			b.WriteString(line + "\n")
 		}
-		if d.Why != "" {
+		// The next entry has the checkpoint method with its reason.
+		if repeated := d.Kind == "start" && i+1 < len(list) && list[i+1].Kind == "method"; d.Why != "" && !repeated {
 			for _, line := range wrap(d.Why, room-2) {
 				b.WriteString(indent + "  " + line + "\n")
 			}

@@ -157,7 +157,7 @@ func (a *app) printJobs(jobs []api.Job, users bool) error {
 // jobTable lists jobs, a line each and below it why a job waits or failed.
 func jobTable(a *app, jobs []api.Job, users bool) *table {
 	t := newTable("job", "user", "name", "state", "cluster", "submitted", "ran", "done", "ends", "deadline", "in time", "code").right(0, 6, 7, 10, 11)
-	t.sparse, t.shrinks = true, 2
+	t.sparse, t.shrinks, t.optional = true, 2, []string{"submitted", "ran", "ends"}
 	if a.colours() {
 		t.paint = paintStates
 	}
@@ -255,6 +255,7 @@ func (a *app) show(ctx context.Context, c *api.Client, args []string, output str
 
 func (a *app) printJob(j *api.Job) error {
 	var t rows
+	t.width = a.width()
 	t.add("state", "%s", a.inColour(sentence(stateText(j.State), j.Why)))
 	t.add("command", "%s", quoteCommand(j.Command))
 	if j.Cluster != "" {

@@ -105,6 +105,9 @@ var parts = map[string]bool{"chance": true, "share": true, "mean_share": true, "
 // begins with p_ a chance.
 func numberText(name string, value any) string {
 	label := strings.ReplaceAll(strings.TrimSuffix(name, "_s"), "_", " ")
+	if label == "moves" {
+		label = "migrations"
+	}
 	switch x := value.(type) {
 	case float64:
 		switch {

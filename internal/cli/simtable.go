@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/godwit-hpc/godwit/internal/report/progress"
 	"github.com/godwit-hpc/godwit/internal/sim/runlog"
@@ -21,7 +22,10 @@ func (r *simReport) policy() string {
 }
 
 // rows collects the lines of a two-column table.
-type rows struct{ names, values []string }
+type rows struct {
+	names, values []string
+	width         int // of the terminal; 0: it does not matter
+}
 
 func (t *rows) add(name, format string, args ...any) {
 	t.names = append(t.names, name)
@@ -34,6 +38,11 @@ func (t *rows) write(b *strings.Builder) {
 		width = max(width, len(name))
 	}
 	for i, name := range t.names {
+		if room := t.width - width - 4; t.width > 0 && utf8.RuneCountInString(t.values[i]) > room {
+			lines := wrap(t.values[i], max(minLast, room))
+			fmt.Fprintf(b, "  %-*s  %s\n", width, name, strings.Join(lines, "\n"+strings.Repeat(" ", width+4)))
+			continue
+		}
 		fmt.Fprintf(b, "  %-*s  %s\n", width, name, t.values[i])
 	}
 }

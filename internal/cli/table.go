@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,7 +19,9 @@ type table struct {
 	toRight map[int]bool
 	sparse  bool // columns in which nothing stands are left out
 	shrinks int  // the column that is shortened where there is no room; -1: none
-	paint   func(column, cell string) string
+	// optional are the columns that are left out where there is still no room, in this order.
+	optional []string
+	paint    func(column, cell string) string
 }
 
 func newTable(header ...string) *table {
@@ -46,18 +49,11 @@ const minLast = 24
 // minShrunk is the least width of a column that is shortened.
 const minShrunk = 8
 
-// withoutEmpty is the table without the columns in which nothing stands.
-func (t *table) withoutEmpty() *table {
-	if !t.sparse {
-		return t
-	}
-	kept := &table{toRight: map[int]bool{}, notes: t.notes, rows: make([][]string, len(t.rows)), shrinks: -1, paint: t.paint}
+// keep is the table with some of its columns.
+func (t *table) keep(wanted func(column int) bool) *table {
+	kept := &table{toRight: map[int]bool{}, notes: t.notes, rows: make([][]string, len(t.rows)), shrinks: -1, paint: t.paint, optional: t.optional}
 	for i, name := range t.header {
-		used := i == 0
-		for _, row := range t.rows {
-			used = used || row[i] != "" && row[i] != unknown
-		}
-		if !used {
+		if !wanted(i) {
 			continue
 		}
 		if i == t.shrinks {
@@ -72,15 +68,44 @@ func (t *table) withoutEmpty() *table {
 	return kept
 }
 
-func (t *table) print(w io.Writer, width int) error {
-	t = t.withoutEmpty()
+// withoutEmpty is the table without the columns in which nothing stands.
+func (t *table) withoutEmpty() *table {
+	if !t.sparse {
+		return t
+	}
+	return t.keep(func(column int) bool {
+		return column == 0 || slices.ContainsFunc(t.rows, func(row []string) bool { return row[column] != "" && row[column] != unknown })
+	})
+}
+
+// widths are those of the columns.
+func (t *table) widths() []int {
 	widths := make([]int, len(t.header))
 	for _, row := range append([][]string{t.header}, t.rows...) {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	return widths
+}
+
+// fitted is the table without the optional columns for which there is no room, and the
+// widths of the others.
+func (t *table) fitted(width int) (*table, []int) {
+	widths := t.widths()
+	for _, name := range t.optional {
+		if t.shrink(widths, width) {
+			break
+		}
+		t = t.keep(func(column int) bool { return t.header[column] != name })
+		widths = t.widths()
+	}
 	t.shrink(widths, width)
+	return t, widths
+}
+
+func (t *table) print(w io.Writer, width int) error {
+	t, widths := t.withoutEmpty().fitted(width)
 	last := len(widths) - 1
 	indent := 0
 	for _, n := range widths[:last] {
@@ -104,18 +129,19 @@ func (t *table) print(w io.Writer, width int) error {
 // noteIndent is how far a note stands to the right of its row.
 const noteIndent = 5
 
-// shrink makes the column that may be shortened as narrow as the terminal asks for.
-func (t *table) shrink(widths []int, width int) {
-	if t.shrinks < 0 {
-		return
-	}
-	total := -2
+// shrink makes the column that may be shortened as narrow as the terminal asks for, and
+// says whether the table then fits.
+func (t *table) shrink(widths []int, width int) bool {
+	over := -2 - width
 	for _, n := range widths {
-		total += n + 2
+		over += n + 2
 	}
-	if over := total - width; over > 0 {
-		widths[t.shrinks] = max(min(minShrunk, widths[t.shrinks]), widths[t.shrinks]-over)
+	if over > 0 && t.shrinks >= 0 {
+		less := min(over, max(0, widths[t.shrinks]-minShrunk))
+		widths[t.shrinks] -= less
+		over -= less
 	}
+	return over <= 0
 }
 
 func (t *table) printRow(b *strings.Builder, row []string, widths []int, indent, room int, paint func(column, cell string) string) {

@@ -40,6 +40,41 @@ func TestListsOfJobsFitEightyColumnsAndSayWhyBelow(t *testing.T) {
 	}
 }
 
+func TestColumnsThatMatterLessAreLeftOutWhereThereIsNoRoom(t *testing.T) {
+	a, _, _ := quietApp()
+	jobs := []api.Job{{ID: 7, Name: "engine-diagnosis", Array: 1234, Index: ptr(17), State: core.Running, Cluster: "barkla", Submitted: at(-90), Progress: ptr(0.5),
+		PredictedEnd: at(60), Deadline: at(90), PDeadline: ptr(0.999), WallS: 12.5}}
+	for width, want := range map[int]string{
+		80:  "    job  name        state    cluster     ran  done  ends      deadline  in time",
+		160: "    job  name              state    cluster  submitted     ran  done  ends      deadline  in time",
+	} {
+		var b strings.Builder
+		if err := jobTable(a, jobs, false).print(&b, width); err != nil {
+			t.Fatal(err)
+		}
+		if head, _, _ := strings.Cut(b.String(), "\n"); strings.TrimSpace(head) != strings.TrimSpace(want) {
+			t.Errorf("in %d columns\n%s, want\n%s", width, b.String(), want)
+		}
+		for line := range strings.Lines(b.String()) {
+			if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > width {
+				t.Errorf("too wide: %s", line)
+			}
+		}
+	}
+}
+
+func TestTheCheckpointMethodOfAStartIsSaidOnce(t *testing.T) {
+	a, out, _ := quietApp()
+	list := []api.Decision{{Kind: "start", Choice: "on left from the beginning", Why: "checkpoint method: sandbox"}, {Kind: "method", Choice: "sandbox", Why: "it has a deadline"},
+		{Kind: "start", Choice: "on right from checkpoint 1", Why: "checkpoint method: sandbox"}}
+	if err := a.printStory(&api.Job{ID: 7, Name: "x"}, list); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "checkpoint method"); n != 2 {
+		t.Errorf("said %d times:\n%s", n, out.String())
+	}
+}
+
 func TestStatesArePaintedWithoutShiftingColumns(t *testing.T) {
 	tab := newTable("job", "state", "cluster")
 	tab.paint = paintStates

@@ -97,7 +97,7 @@ func (m *memo[V]) last() (V, bool) {
 func (d *Driver) Survey(ctx context.Context) (*driver.Survey, error) {
 	s, err := d.survey.get(ctx, d, surveyFor, d.manager.Survey)
 	if err != nil {
-		return nil, fmt.Errorf("what %s consists of: %w", d.opt.Cluster, err)
+		return nil, fmt.Errorf("asking %s for its nodes: %w", d.opt.Cluster, err)
 	}
 	return s, nil
 }

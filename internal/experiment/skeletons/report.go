@@ -50,15 +50,6 @@ func shortest(runs [][]float64) []float64 {
 	return list
 }
 
-// longest is the longest run in each state.
-func longest(runs [][]float64) []float64 {
-	list := make([]float64, len(runs))
-	for i := range runs {
-		list[i] = slices.Max(runs[i])
-	}
-	return list
-}
-
 // spread is how much longer the longest run in a state is than the shortest, in the
 // middle of all states.
 func spread(runs [][]float64) float64 {
@@ -147,10 +138,8 @@ func (r *Result) figure() plot.Figure {
 		most := slices.Max(skeleton)
 		predicted := plot.NewLine("prediction", []float64{0, most}, []float64{0, most / m.Scale})
 		predicted.NoMarkers = true
-		states := plot.NewScatter("state of the network: shortest run, bar to the longest", skeleton, shortest(m.Program))
-		states.Low, states.High = states.Y, longest(m.Program)
 		charts = append(charts, plot.Chart{Title: fmt.Sprintf("%s, r = %.3f", strings.ToUpper(m.Name), m.R()), XLabel: "skeleton (s)", YLabel: "program (s)",
-			Series: []plot.Series{states, predicted}})
+			Series: []plot.Series{plot.NewScatter("one state of the network", skeleton, shortest(m.Program)), predicted}})
 	}
 	cols := min(len(charts), 3)
 	return plot.Grid((len(charts)+cols-1)/cols, cols, charts...)

@@ -64,7 +64,7 @@ func (m *imported) keep(name, value string) error {
 		return nil
 	}
 	if m.kind == Slurm && asksGPU(name, value) {
-		m.warn("the job runs on Slurm clusters only, which are told it")
+		m.warn("passed on to Slurm; the job runs on Slurm clusters only")
 		return nil
 	}
 	m.warn("applies to " + m.calls + " clusters only; ignored elsewhere")

@@ -40,7 +40,7 @@ func TestCallsOfWhatOnlySomeClustersHaveAreFound(t *testing.T) {
 		if j.Manager.Srun != want {
 			t.Errorf("%q: srun at %q, want %q", text, j.Manager.Srun, want)
 		}
-		if strings.Contains(said, "srun: works in jobs of Slurm only") != (want != "") ||
+		if strings.Contains(said, "srun: works in Slurm jobs only") != (want != "") ||
 			strings.Contains(said, "3: module: needs environment modules") != strings.Contains(text, "module") {
 			t.Errorf("%q: said %q", text, said)
 		}

@@ -22,7 +22,7 @@ func TestMemoryThatNoHostHasIsRefusedAndNamed(t *testing.T) {
 	g.a.mem = 16 << 30
 	g.restart()
 	_, err := g.broker().Submit(t.Context(), complete(jobfile.Job{Memory: 500 << 30, On: []string{"a"}}), "")
-	if !badinput.Is(err) || !strings.HasPrefix(err.Error(), "memory ") || !strings.Contains(err.Error(), "the most that a host has is 16 GiB") {
+	if !badinput.Is(err) || !strings.HasPrefix(err.Error(), "memory: ") || !strings.Contains(err.Error(), "the most that a host has is 16 GiB") {
 		t.Errorf("refused with %v", err)
 	}
 	if _, err := g.broker().Submit(t.Context(), complete(jobfile.Job{Memory: 500 << 30}), ""); err != nil {

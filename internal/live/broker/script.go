@@ -61,8 +61,8 @@ func (b *Broker) slurmOnly(spec *jobfile.Job) (bool, error) {
 	}
 	if gpus != "" {
 		return false, &badinput.Error{Field: "gpus", Value: gpus,
-			Want: "no cluster where the job may run is known to have GPUs; jobs with GPUs run on Slurm clusters"}
+			Problem: "no cluster where the job may run is known to have GPUs; jobs with GPUs run on Slurm clusters"}
 	}
 	return false, &badinput.Error{Field: "srun", Value: spec.Manager.Srun,
-		Want: "srun works in jobs of Slurm only, and no cluster is one; use mpirun or call the program itself, or name a cluster with --on"}
+		Problem: "srun works in Slurm jobs only, and no cluster here runs Slurm; use mpirun or call the program itself, or name a cluster with --on"}
 }

@@ -84,7 +84,7 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 // neverFits names the field that asks for too much.
 func neverFits(spec *jobfile.Job, reason core.Reason) error {
 	if reason.Code == core.NeverMemory {
-		return &badinput.Error{Field: "memory", Value: SizeText(spec.Memory), Problem: reason.String()}
+		return &badinput.Error{Field: "memory", Problem: reason.String()}
 	}
 	return &badinput.Error{Field: "procs", Value: fmt.Sprint(spec.Min), Problem: reason.String()}
 }

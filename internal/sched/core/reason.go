@@ -121,7 +121,7 @@ const (
 
 // reasons gives each code its short name in logs and its sentence. In it {A} and
 // {B} stand for the numbers, {A s} for a time, {A %} for a chance, {B free} for
-// how many cores are free, and {A core} for "1 core" or "3 cores".
+// how many cores are free, {A GiB} for memory, and {A core} for "1 core" or "3 cores".
 var reasons = [numReasons]struct{ name, sentence string }{
 	NoReason:           {"none", ""},
 	MostIdle:           {"most-idle", "most idle cores of all clusters where it fits: {A} (next best {B})"},
@@ -186,7 +186,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	ClusterRemoved:     {"cluster-removed", "the cluster where it may run was removed from the settings"},
 	NotReached:         {"not-reached", "the clusters where it may run are out of reach"},
 	NotKnownYet:        {"not-known-yet", "waiting for a cluster that has not answered yet"},
-	NeverMemory:        {"never-memory", "needs {A} GiB of memory on each host, the most that a host has is {B} GiB"},
+	NeverMemory:        {"never-memory", "needs {A GiB} of memory on each host, the most that a host has is {B GiB}"},
 	CancelRequested:    {"cancel-requested", "cancelled by the user: SIGTERM, and SIGKILL after {A s}"},
 	FetchingFiles:      {"fetching-files", "cancelled by the user: the program has ended, its files are being copied back"},
 	NotEndedInTime:     {"not-ended-in-time", "cancelled by the user: no answer from its cluster within {A s}; what it wrote there is lost"},
@@ -260,6 +260,8 @@ func fillSlot(x float64, as string) string {
 		return secondsText(x)
 	case "%":
 		return percentText(x)
+	case "GiB":
+		return strconv.FormatFloat(math.Round(x*10)/10, 'f', -1, 64) + " GiB"
 	case "free":
 		if x <= 0 {
 			return "none free"
