@@ -21,7 +21,7 @@ func TestAJobThatNoGridCouldRunIsRefusedWithTheReason(t *testing.T) {
 		"no known kind":   func(j *Job) { j.Kind = 3 },
 		"no components":   func(j *Job) { j.Components = nil },
 		"between 0 and":   func(j *Job) { j.Components[0].Min = 0 },
-		"and 1 core":   func(j *Job) { j.Components[0].Max = 1 },
+		"and 1 core":      func(j *Job) { j.Components[0].Max = 1 },
 		"component 1":     func(j *Job) { j.Components[1].Max = math.MaxInt },
 		"-1 at first":     func(j *Job) { j.Components[0].Initial = -1 },
 		"-1 bytes":        func(j *Job) { j.Components[0].Memory = -1 },
