@@ -230,11 +230,14 @@ func (b *Broker) takeOver(ctx context.Context, earlier bool) error {
 	return t.commit(ctx)
 }
 
-// snapshotAfter is how many events may have to be replayed.
-const snapshotAfter = 20_000
+// snapshotAfter is how many events there are between snapshots. Events that are not
+// needed any more are dropped with each, while everybody waits: more of them would be
+// noticed.
+const snapshotAfter = 5_000
 
 func (b *Broker) maybeSnapshot(ctx context.Context) error {
-	if b.nextEvent-b.snapped < snapshotAfter {
+	// A snapshot costs as much as some events of every job in it.
+	if b.nextEvent-b.snapped < uint64(max(snapshotAfter, 2*b.eng.World().Live())) {
 		return nil
 	}
 	state, err := b.eng.World().Snapshot()

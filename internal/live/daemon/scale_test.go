@@ -32,10 +32,10 @@ type separateBroker struct {
 	process *exec.Cmd
 }
 
-func upSeparate(t testing.TB) *separateBroker {
+func upSeparate(t testing.TB, settings string) *separateBroker {
 	t.Helper()
 	b := &separateBroker{TB: t, dir: t.TempDir()}
-	b.must(os.WriteFile(filepath.Join(b.dir, "config.yaml"), []byte(twoSlots), 0o600))
+	b.must(os.WriteFile(filepath.Join(b.dir, "config.yaml"), []byte(settings), 0o600))
 	b.must(syscall.Mkfifo(b.fifo(), 0o600))
 	t.Cleanup(b.clear)
 	b.start()
@@ -135,6 +135,16 @@ func (b *separateBroker) list(all bool) time.Duration {
 	b.Helper()
 	begin := time.Now()
 	if _, err := b.client.Jobs(context.Background(), all); err != nil {
+		b.Error(err)
+	}
+	return time.Since(begin)
+}
+
+// ping is how long the broker takes to answer what needs the least work.
+func (b *separateBroker) ping() time.Duration {
+	b.Helper()
+	begin := time.Now()
+	if _, err := b.client.Ping(context.Background()); err != nil {
 		b.Error(err)
 	}
 	return time.Since(begin)
@@ -241,7 +251,7 @@ func (b *separateBroker) commandLine() time.Duration {
 func BenchmarkArrayOf100000(b *testing.B) {
 	const elements = 100_000
 	for b.Loop() {
-		empty, full := upSeparate(b), upSeparate(b)
+		empty, full := upSeparate(b, twoSlots), upSeparate(b, twoSlots)
 		empty.occupy()
 		full.occupy()
 		for range 50 { // what runs for the first time is slower
@@ -292,12 +302,14 @@ func compareSubmissions(b *testing.B, empty, full *separateBroker) {
 // what they cost afterwards.
 func BenchmarkManySubmissions(b *testing.B) {
 	for b.Loop() {
-		empty, full := upSeparate(b), upSeparate(b)
+		empty, full := upSeparate(b, twoSlots), upSeparate(b, twoSlots)
 		empty.occupy()
 		full.occupy()
+		pings := meanwhile(full.another().ping)
 		for n := range 5 {
 			b.ReportMetric(full.submitMany(2000, 16), fmt.Sprintf("with-%d-submit-16/s", 2000*n))
 		}
+		b.ReportMetric(milliseconds(quantile(pings(), 1)), "beside-ping-max-ms")
 		b.ReportMetric(full.memory("VmHWM"), "peak-RSS-MB")
 		b.ReportMetric(median(10, func() time.Duration { return full.list(false) }), "ps-ms")
 		b.ReportMetric(median(5, full.commandLine), "ps-command-ms")
@@ -306,5 +318,36 @@ func BenchmarkManySubmissions(b *testing.B) {
 		b.ReportMetric(milliseconds(full.start()), "start-ms")
 		full.list(false)
 		b.ReportMetric(full.memory("VmRSS"), "RSS-after-start-MB")
+	}
+}
+
+// BenchmarkArrayThatRuns is the first twenty seconds of an array of a hundred thousand
+// jobs that do nothing, and how long others wait meanwhile.
+func BenchmarkArrayThatRuns(b *testing.B) {
+	for b.Loop() {
+		broker := upSeparate(b, shortJobs)
+		spec := job("/bin/true")
+		spec.Checkpoint.Method = "restart"
+		spec.Array = jobfile.ArrayRange{First: 1, Last: 100_000, Step: 1}
+		other := broker.another()
+		broker.submit(spec)
+		pings, submissions := meanwhile(other.ping), meanwhile(func() time.Duration {
+			time.Sleep(50 * time.Millisecond)
+			return other.submit(job("/bin/true"))
+		})
+		begin := time.Now()
+		time.Sleep(20 * time.Second)
+		own := submissions()
+		ping, err := broker.client.Ping(context.Background())
+		broker.must(err)
+		b.ReportMetric(float64(100_000+len(own)-ping.Jobs)/time.Since(begin).Seconds(), "jobs/s")
+		waits := pings()
+		for what, list := range map[string][]time.Duration{"ping": waits, "submit": own} {
+			b.ReportMetric(milliseconds(quantile(list, 0.5)), "beside-"+what+"-p50-ms")
+			b.ReportMetric(milliseconds(quantile(list, 0.99)), "beside-"+what+"-p99-ms")
+			b.ReportMetric(milliseconds(quantile(list, 1)), "beside-"+what+"-max-ms")
+		}
+		b.ReportMetric(median(10, func() time.Duration { return broker.list(false) }), "ps-ms")
+		b.ReportMetric(broker.memory("VmHWM"), "peak-RSS-MB")
 	}
 }

@@ -36,7 +36,7 @@ func AloneOf(rows []Run, program string, args []string, procs int) Alone {
 		cost = max(1, c.Ratio)
 	}
 	gaps := leastGaps(rows, program)
-	var done []Run
+	done := make([]Run, 0, len(rows))
 	var near, any waitingMean
 	for i := range rows {
 		r := rows[i]

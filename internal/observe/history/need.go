@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
 // What is believed of how much the CPU time of a program varies before it has
@@ -89,27 +91,27 @@ func lately(logs []float64, usual float64) (mean, squares, count float64) {
 	}
 	// 1.5 times the median deviation is the standard deviation, of normal ones.
 	far := latelyFar * max(1.5*median(off), usual, leastSd)
+	newness := make([]float64, len(logs))
+	for i := range newness {
+		newness[i] = math.Pow(latelyKeep, float64(len(logs)-1-i))
+	}
 	for range 10 {
 		sum, weights := 0.0, 0.0
 		for i, x := range logs {
-			w := latelyWeight(logs, i) / (1 + (x-mean)*(x-mean)/(far*far))
+			w := newness[i] / (1 + (x-mean)*(x-mean)/(far*far))
 			sum, weights = sum+w*x, weights+w
 		}
 		mean = sum / weights
 	}
 	weights, quadratic := 0.0, 0.0
 	for i, x := range logs {
-		w := latelyWeight(logs, i)
+		w := newness[i]
 		e := min(math.Abs(x-mean), far)
 		squares += w * e * e
 		weights, quadratic = weights+w, quadratic+w*w
 	}
 	count = weights * weights / quadratic
 	return mean, squares * count / weights, count
-}
-
-func latelyWeight(logs []float64, i int) float64 {
-	return math.Pow(latelyKeep, float64(len(logs)-1-i))
 }
 
 func times(n int) string {
@@ -148,16 +150,20 @@ func finished(rows []Run) []Run {
 // alike is the logarithms of what the program needed with these arguments, in the
 // order in which the runs ended.
 func alike(done []Run, program string, args []string) []float64 {
-	var same []Run
+	type end struct {
+		at  core.Time
+		log float64
+	}
+	var same []end // less to move about than runs: every attempt that starts asks for it
 	for i := range done {
-		if done[i].Program == program && slices.Equal(done[i].Args, args) {
-			same = append(same, done[i])
+		if r := &done[i]; r.Program == program && slices.Equal(r.Args, args) {
+			same = append(same, end{r.Ended, math.Log(r.Need)})
 		}
 	}
-	slices.SortStableFunc(same, func(a, b Run) int { return cmp.Compare(a.Ended, b.Ended) })
-	var logs []float64
+	slices.SortStableFunc(same, func(a, b end) int { return cmp.Compare(a.at, b.at) })
+	logs := make([]float64, len(same))
 	for i := range same {
-		logs = append(logs, math.Log(same[i].Need))
+		logs[i] = same[i].log
 	}
 	return logs
 }
