@@ -158,9 +158,9 @@ const Never = time.Duration(-1)
 
 // What RetryOn may name.
 const (
-	NodeFail    = "node_fail" // its host died, or what runs it there
-	Preempted   = "preempted" // its cluster took the processors away
-	RetryFailed = "failed"    // the program ended with another exit code than 0
+	NodeFail    = "node_fail"      // its host died, or what runs it there
+	Preempted   = "preempted"      // its cluster took the processors away
+	RetryFailed = core.RetryFailed // the program ended with another exit code than 0
 )
 
 // Why a job failed, where that was not its program's own doing.
@@ -168,14 +168,6 @@ const (
 	OutOfMemory = "out_of_memory" // it used more memory than it may
 	TimeLimit   = "time_limit"    // it ran longer than it may
 )
-
-// RetriedAfter says whether the job is to be started again after an attempt that
-// was lost for a cause other than itself: all of them unless some are named, and
-// what nobody knows the cause of counts as each.
-func (j *Job) RetriedAfter(cause string) bool {
-	named := slices.ContainsFunc(j.RetryOn, func(s string) bool { return s != RetryFailed })
-	return !named || cause == "" || slices.Contains(j.RetryOn, cause)
-}
 
 // DefaultRetries is how often a job is started again that was lost through no
 // fault of its own: often enough for a bad day, not for ever.

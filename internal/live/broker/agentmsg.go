@@ -88,9 +88,7 @@ func (t *turn) message(j *job, m *wire.Message) {
 	case wire.Ended:
 		cluster := j.rec.Cluster
 		t.after(func() { t.b.sawCarried(cluster, "", m.Carried) })
-		if !t.again(j, m) {
-			t.over(j, m)
-		}
+		t.over(j, m)
 	case wire.Lost:
 		t.lost(j, m)
 	case wire.Collecting:
@@ -254,7 +252,7 @@ func (t *turn) moved(j *job, x history.Transfer) {
 
 // left: the program was stopped as it was told, or left by itself.
 func (t *turn) left(j *job, m *wire.Message) {
-	if t.takenAway(j, m) {
+	if t.wasPreempted(j, m) {
 		t.lost(j, m)
 		return
 	}
@@ -274,7 +272,11 @@ func (t *turn) over(j *job, m *wire.Message) {
 	}
 	j.rec.Outgoing, j.toldEnd = m.Outgoing, true
 	t.tidy(j, j.rec.Epoch)
-	t.step(&core.Input{Kind: core.Ended, Job: j.rec.ID, Epoch: j.rec.Epoch, N: m.Code})
+	t.step(&core.Input{Kind: core.Ended, Job: j.rec.ID, Epoch: j.rec.Epoch, ExitCode: m.Code})
+	if !j.rec.State.Terminal() { // it is started again
+		j.rec.Result, j.rec.Outgoing, j.toldEnd = "", "", false
+		return
+	}
 	if m.Why != "" && m.Code != 0 {
 		j.rec.Reason, j.rec.Failure = strings.TrimSpace(m.Why), m.Cause
 	}

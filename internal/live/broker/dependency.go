@@ -268,6 +268,14 @@ func (t *turn) reasonText(j *job, ev *core.Event) string {
 			name = fmt.Sprintf("job %d of %s", number, name)
 		}
 		return strings.Replace(text, fmt.Sprintf("job %d", number), name, 1)
+	case core.NotStartedAgain:
+		if len(j.spec.RetryOn) > 0 {
+			return text + ": retry.on is " + strings.Join(j.spec.RetryOn, ", ")
+		}
+	case core.ExitedNonZero:
+		if ev.Why.B > 0 {
+			return text + "; " + core.Reason{Code: core.RetriesUsedUp, A: ev.Why.B}.String()
+		}
 	case core.BeginsLater:
 		return text + ": " + time.Unix(0, int64(j.rec.NotBefore)).Format("2006-01-02 15:04:05")
 	case core.NoClusterAllowed:
@@ -341,10 +349,7 @@ func (t *turn) finished(j *job) {
 	j.rec.Delivered = true
 	t.touch(j)
 	if t.b.eng.World().HasWaiters(j.rec.ID, j.rec.Parent) {
-		in := core.Input{Kind: core.Returned, Job: j.rec.ID, Array: j.rec.Parent, Outcome: j.rec.State}
-		if j.rec.Started == 0 {
-			in.N = 1
-		}
+		in := core.Input{Kind: core.Returned, Job: j.rec.ID, Array: j.rec.Parent, Outcome: j.rec.State, NeverRan: j.rec.Started == 0}
 		t.step(&in)
 	}
 }

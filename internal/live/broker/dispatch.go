@@ -33,7 +33,7 @@ func (t *turn) command(c core.Command) {
 		t.after(func() { t.b.describeJob(j, inputs, id) })
 	case core.Stop:
 		order := wire.Order{Kind: wire.Stop, By: c.Due}
-		if c.Mandatory {
+		if c.Terminate {
 			order = wire.Order{Kind: wire.Cancel, Within: max(0, c.Due.Sub(t.now))}
 		}
 		t.after(func() { j.order(order) })
@@ -151,7 +151,7 @@ func (b *Broker) start(j *job, c core.Command) bool {
 		b.opt.Log.Error("cannot start", "job", c.Job, "epoch", int(c.Epoch), "cluster", cl.Name, "error", err)
 		b.tell(func(t *turn) {
 			t.explain(j, "lost", "cannot be started in "+cl.Name, err.Error(), nil)
-			t.step(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Mandatory: errors.Is(err, driver.ErrRefused)})
+			t.step(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Barred: errors.Is(err, driver.ErrRefused)})
 			if j.rec.State.Terminal() { // nobody will have it
 				j.rec.Reason += "; the last time: " + err.Error()
 			}

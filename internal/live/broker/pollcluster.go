@@ -97,7 +97,8 @@ func (b *Broker) feelOnce(ctx context.Context, c *cluster) {
 	}
 	if tell {
 		b.tell(func(t *turn) {
-			t.step(&core.Input{Kind: core.Felt, Cluster: c.id, Done: now.share, N: int(min(now.wait, math.MaxInt32))})
+			t.step(&core.Input{Kind: core.Felt, Cluster: c.id, Reachable: now.share > 0, Share: now.share,
+				QueueWait: int(min(now.wait, math.MaxInt32))})
 		})
 	}
 }

@@ -93,9 +93,13 @@ func (t *turn) became(j *job, ev *core.Event) {
 		}
 		t.explain(j, "move", choice, ev.Why.String(), nil)
 	case core.Stopped:
-		if ev.N > 0 {
+		if ev.Lost {
 			t.ran(j, history.Lost)
-			t.explain(j, "lost", "requeued", ev.Why.String(), map[string]any{"attempt": int(ev.Epoch)})
+			choice, why := "attempt lost", ev.Why.String()
+			if w := t.b.eng.World().Job(ev.Job); w != nil {
+				choice, why = "requeued", why+"; "+j.retryText(w.Losses())
+			}
+			t.explain(j, "lost", choice, why, map[string]any{"attempt": int(ev.Epoch)})
 		} else {
 			t.ran(j, history.Outcome(max(j.aimed, string(history.Stopped))))
 		}
@@ -106,8 +110,8 @@ func (t *turn) became(j *job, ev *core.Event) {
 
 // ended notes the end of a job's life.
 func (t *turn) ended(j *job, ev *core.Event) {
-	j.rec.Ended, j.rec.Code = t.now, ev.N
-	if ev.N == 0 && ev.To != core.Done {
+	j.rec.Ended, j.rec.Code = t.now, ev.ExitCode
+	if ev.ExitCode == 0 && ev.To != core.Done {
 		j.rec.Code = 1 // it has none of its own: it was never run, lost too often, or cancelled
 	}
 	switch {

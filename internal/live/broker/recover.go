@@ -201,6 +201,7 @@ func (b *Broker) restore(first []world.ClusterSpec, l *store.Loaded) (*world.Wor
 
 func replay(w *world.World, events []core.Event) error {
 	for i := range events {
+		events[i].Modernize()
 		if err := w.Apply(&events[i]); err != nil {
 			return fmt.Errorf("%w: %w", store.ErrDamaged, err)
 		}

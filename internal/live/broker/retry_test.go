@@ -34,7 +34,7 @@ func TestAProgramThatFailsIsStartedAgainIfItsUserWants(t *testing.T) {
 	if len(said) < 2 || !strings.Contains(said[0].Why, "retry 1 of 2, from checkpoint 1") {
 		t.Errorf("explained by %+v", said)
 	}
-	if last := g.explained(id, "end"); len(last) == 0 || !strings.Contains(last[0].Why, "it was 2 times, as often as retry.max allows") {
+	if last := g.explained(id, "end"); len(last) == 0 || !strings.Contains(last[0].Why, "retry limit reached (requeued 2 times)") {
 		t.Errorf("explained by %+v", last)
 	}
 }

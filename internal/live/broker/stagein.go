@@ -62,7 +62,7 @@ func (b *Broker) stage(ctx context.Context, j *job, id uint64, c core.Command) {
 		case withdrawn || j.rec.Epoch != c.Epoch || j.rec.State != core.Staging: // nobody waits any more
 		case errors.As(err, &why):
 			t.explain(j, "stage", "stage-in to "+cl.Name+" failed", why.Error(), nil)
-			t.step(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Mandatory: why.forever})
+			t.step(&core.Input{Kind: core.ClaimLost, Job: c.Job, Epoch: c.Epoch, Part: c.Part, Barred: why.forever})
 			if j.rec.State.Terminal() { // nobody can have it
 				j.rec.Reason += "; the last time: " + why.Error()
 			}

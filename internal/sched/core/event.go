@@ -21,6 +21,13 @@ type Event struct {
 	When      Time         `json:"when,omitempty"`
 	Done      float64      `json:"done,omitempty"`
 	Mandatory bool         `json:"mandatory,omitempty"`
+	ExitCode  int          `json:"exit_code,omitempty"`
+	Lost      bool         `json:"lost,omitempty"`
+	Barred    bool         `json:"barred,omitempty"`
+	NeverRan  bool         `json:"never_ran,omitempty"`
+	Reachable bool         `json:"reachable,omitempty"`
+	Share     float64      `json:"share,omitempty"`
+	QueueWait int          `json:"queue_wait,omitempty"`
 	Grow      bool         `json:"grow,omitempty"`
 	Serial    int          `json:"serial,omitempty"`
 	Aim       Aim          `json:"aim,omitempty"`
@@ -38,7 +45,7 @@ type EventKind uint8
 const (
 	_               EventKind = iota
 	JobSubmitted              // Spec
-	JobBecame                 // From, To, Why; N: exit code when the job ended, 1 when its attempt was lost; When: until then it may stop, or wait for its claims if queued; Aim: where it is to go when it has stopped; Mandatory: never to Cluster again
+	JobBecame                 // From, To, Why; ExitCode when the program ended; Lost: its attempt was; When: until then it may stop, or wait for its claims if queued; Aim: where it is to go when it has stopped; Barred: never to Cluster again
 	JobEnqueued               // to the tail of the placement queue, after N tries that failed; not to be tried before When; Why
 	QueueScanned              // the placement queue was looked through once from its head
 	PartPlanned               // Part, Component, Cluster, N processors within [Min, Max]; Procs if held at once; When: claim due
@@ -57,14 +64,14 @@ const (
 	ReclaimBegan              // Cluster: N processors are being reclaimed for Job
 	ReclaimEnded              // Cluster, Job; When: if that could not be placed all the same, not to be tried again before
 	JobJudged                 // its deadline is in danger, or its user wants it elsewhere: Aim, if it is to move; Why
-	ClusterFelt               // Cluster: a newcomer waits N seconds in its queue and gets the part Done of a processor there; 0: it is out of reach
+	ClusterFelt               // Cluster: Reachable or not; a new job waits QueueWait seconds in its queue and gets Share of a core there
 	NetworkFelt               // Cluster: how well its hosts are connected is Net
 	JobPinned                 // until it runs it is placed at Aim alone; 0: anywhere again; Why
 	ClusterDefined            // Cluster: what it consists of is Grid
 	JobHeld                   // kept out of the placement queue by Hold; Why; When: until then, if it waits for a time
 	JobReleased               // nothing holds it any longer
 	JobDescribed              // what is known of it by now is Spec
-	ResultsReturned           // Job, of Array, has ended as To and its results are where they belong; N is 1 if it never ran
+	ResultsReturned           // Job, of Array, has ended as To and its results are where they belong; NeverRan
 )
 
 var eventNames = [...]string{
@@ -77,6 +84,27 @@ var eventNames = [...]string{
 	JobJudged: "job-judged", ClusterFelt: "cluster-felt", NetworkFelt: "network-felt",
 	JobPinned: "job-pinned", ClusterDefined: "cluster-defined",
 	JobHeld: "job-held", JobReleased: "job-released", JobDescribed: "job-described", ResultsReturned: "results-returned",
+}
+
+// Modernize turns an event of an earlier version into what says the same today: one
+// field served several meanings.
+func (e *Event) Modernize() {
+	switch e.Kind {
+	case ClusterFelt:
+		if e.Done > 0 {
+			e.Reachable, e.Share, e.QueueWait = true, e.Done, e.N
+			e.Done, e.N = 0, 0
+		}
+	case JobBecame:
+		switch {
+		case e.To == Stopped:
+			e.Lost = e.Lost || e.N > 0
+		case e.To.Terminal() && e.N != 0:
+			e.ExitCode = e.N
+		}
+		e.Barred = e.Barred || e.Mandatory
+		e.N, e.Mandatory = 0, false
+	}
 }
 
 func (k EventKind) String() string { return nameOf(eventNames[:], int(k)) }

@@ -173,7 +173,8 @@ type Job struct {
 	Waiting    float64       // part of that time in which it waits for something else than processors
 	Deadline   Time          // 0 if none
 	MaxTries   int           // placement tries before the submission fails; 0 takes the broker's default
-	Retries    int           // how often it may be started again after a failure that was not its own
+	Retries    int           // how often it may be started again after its attempt was lost
+	RetryOn    []string      `json:",omitempty"` // causes of loss after which it is; none: all but RetryFailed
 
 	After      []Dependency `json:",omitempty"` // what must have happened before it is placed
 	Begin      Time         `json:",omitempty"` // it is not placed before; 0: at any time

@@ -17,6 +17,15 @@ type Input struct {
 	Mandatory bool         `json:"mandatory,omitempty"`
 	Serial    int          `json:"serial,omitempty"`
 	Aim       Aim          `json:"aim,omitempty"`
+	ExitCode  int          `json:"exit_code,omitempty"`
+	Cause     string       `json:"cause,omitempty"`
+	Final     bool         `json:"final,omitempty"`
+	Barred    bool         `json:"barred,omitempty"`
+	Immediate bool         `json:"immediate,omitempty"`
+	NeverRan  bool         `json:"never_ran,omitempty"`
+	Reachable bool         `json:"reachable,omitempty"`
+	Share     float64      `json:"share,omitempty"`
+	QueueWait int          `json:"queue_wait,omitempty"`
 	Outlook   *Outlook     `json:"outlook,omitempty"`
 	Spec      *Job         `json:"spec,omitempty"`
 	Net       *Network     `json:"net,omitempty"`
@@ -38,11 +47,11 @@ type InputKind uint8
 const (
 	Tick          InputKind = iota // the moment the engine asked to be woken at
 	Submit                         // Spec; Aim, if it is to wait for that cluster alone; Undescribed
-	Cancel                         // Job: by its user; Attended, Grace; Mandatory: it is not waited for any longer
+	Cancel                         // Job: by its user; Attended, Grace; Immediate: it is not waited for any longer
 	StopJob                        // Job: save, leave and be placed again, where Aim says if it can; by its user
 	Staged                         // Job, Epoch, Part: files arrived
 	Claimed                        // Job, Epoch, Part: the cluster holds the processors for us
-	ClaimLost                      // Job, Epoch, Part: somebody else has them; Mandatory: the cluster will never have the job
+	ClaimLost                      // Job, Epoch, Part: somebody else has them; Barred: the cluster will never have the job
 	Started                        // Job, Epoch: all parts run
 	Answer                         // Job, Epoch, Part: N of the offer Serial accepted (0: of the open one); Done
 	GiveBack                       // Job, Epoch, Part: the N highest-numbered given back by the job itself; Serial counts them up (0: not numbered); Done
@@ -51,17 +60,17 @@ const (
 	InDanger                       // Job, Epoch: its deadline is; Outlook
 	Left                           // Job, Epoch: saved itself and left after a stop
 	StaysOn                        // Job, Epoch: was told to stop, could not be saved and runs on
-	Ended                          // Job, Epoch: N is the exit code
-	Crashed                        // Job, Epoch: ended through no fault of its own; Mandatory: and is not to be started again
+	Ended                          // Job, Epoch: its program has, with ExitCode
+	Crashed                        // Job, Epoch: ended through no fault of its own; Cause, if it is known; Final: another would end the same way
 	Polled                         // Cluster: Procs are used by others
 	HostsDown                      // Cluster: Procs failed
 	HostsUp                        // Cluster: Procs are there (again)
-	Felt                           // Cluster: a newcomer would wait N seconds in its queue and get the part Done of a processor there; 0: it is out of reach
+	Felt                           // Cluster: Reachable or not; a new job would wait QueueWait seconds in its queue and get Share of a core there
 	Weather                        // Cluster: how well its hosts are connected is Net
 	Migrate                        // Job: to Aim, else where Outlook says it ends soonest, else where its policy says; by its user
 	DefineCluster                  // Cluster: what it consists of is Grid; the number after the last adds one
 	Collecting                     // Job, Epoch: was cancelled and has ended; its files are being fetched
-	Returned                       // Job, of Array, has ended as Outcome, and its results are where they belong; N is 1 if it never ran
+	Returned                       // Job, of Array, has ended as Outcome, and its results are where they belong; NeverRan
 	Described                      // Job: what is known of it by now is Spec; none: there is no cluster where it may run
 )
 
@@ -88,6 +97,7 @@ type Command struct {
 	Procs     ProcSet     `json:"procs,omitempty"`
 	Due       Time        `json:"due,omitempty"`
 	Mandatory bool        `json:"mandatory,omitempty"`
+	Terminate bool        `json:"terminate,omitempty"`
 	Serial    int         `json:"serial,omitempty"`
 }
 
@@ -100,7 +110,7 @@ const (
 	Claim                // Part: take N processors (Procs, if we choose them) of Cluster; answered by Claimed or ClaimLost
 	Start                // run it; a job of one part claims with the same command; answered by Started or ClaimLost
 	Offer                // Part: N more, or fewer (the highest-numbered) if negative; answered by Answer with the same Serial; until Due if Mandatory, after that nobody waits for it otherwise
-	Stop                 // save and leave until Due; Mandatory: end until Due; answered by Left, StaysOn, Ended or Crashed
+	Stop                 // save and leave until Due; Terminate: end until Due; answered by Left, StaysOn, Ended or Crashed
 	Release              // forget whatever this epoch holds or asked for; no answer
 	Describe             // say what is known of the job by now; answered by Described
 )

@@ -116,6 +116,7 @@ const (
 	AsksAgain
 	NoClusterAllowed
 	RetryPaused
+	ProgramFailed
 	numReasons
 )
 
@@ -218,6 +219,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	ArrayFull:          {"array-full", "at most {A job} of the array run at once"},
 	AsksAgain:          {"asks-again", "checking where it can run"},
 	NoClusterAllowed:   {"no-cluster-allowed", "no cluster can run it at present"},
+	ProgramFailed:      {"program-failed", "the program exited with code {A}, after which it is to be retried"},
 	NoRoomInAll:        {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},
 }
 

@@ -13,11 +13,11 @@ func (e *Engine) cancel(j *world.Job, in *core.Input) {
 	case len(j.Parts()) == 0:
 		e.anyDirt = true // somebody else may be the head of the queue now
 		e.become(j, core.Cancelled, core.Reason{Code: core.AskedByUser})
-	case !in.Attended, in.Mandatory && j.IsCancelled() && !e.inGrace(j), !e.runs(j):
+	case !in.Attended, in.Immediate && j.IsCancelled() && !e.inGrace(j), !e.runs(j):
 		e.release(j)
 		e.leaves(j)
 		e.become(j, core.Cancelled, core.Reason{Code: core.AskedByUser})
-	case !j.IsCancelled() || in.Mandatory:
+	case !j.IsCancelled() || in.Immediate:
 		e.terminate(j, in)
 	}
 }
@@ -37,7 +37,7 @@ func (e *Engine) terminate(j *world.Job, in *core.Input) {
 	}
 	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Stopping, When: giveUpAt,
 		Aim: core.AimNowhere, Why: core.Reason{Code: core.CancelRequested, A: max(0, in.Grace).Seconds()}})
-	e.command(core.Command{Kind: core.Stop, Job: j.Spec().ID, Epoch: j.Epoch(), Due: killAt, Mandatory: true})
+	e.command(core.Command{Kind: core.Stop, Job: j.Spec().ID, Epoch: j.Epoch(), Due: killAt, Terminate: true})
 }
 
 // collecting: the program of a cancelled job has ended, and its files are on their
@@ -52,7 +52,7 @@ func (e *Engine) collecting(j *world.Job) {
 // endCancelled ends the life of a cancelled job whose attempt is over.
 func (e *Engine) endCancelled(j *world.Job, code int, why core.Reason) {
 	e.leaves(j)
-	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Cancelled, N: code, Why: why})
+	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: core.Cancelled, ExitCode: code, Why: why})
 }
 
 // release has whatever an attempt holds given back.

@@ -46,7 +46,7 @@ func (e *Engine) claimLost(j *world.Job, in *core.Input) {
 		return
 	}
 	c := p.Cluster()
-	if in.Mandatory {
+	if in.Barred {
 		e.refused(j, c)
 		return
 	}
@@ -66,7 +66,7 @@ func (e *Engine) refused(j *world.Job, c *world.Cluster) {
 	why := core.Reason{Code: core.ClusterRefuses}
 	e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch(), Cluster: c.ID()})
 	e.leaves(j)
-	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: waitsAs(j), Cluster: c.ID(), Mandatory: true, Why: why})
+	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: waitsAs(j), Cluster: c.ID(), Barred: true, Why: why})
 	if at, pinned := j.Pin().Cluster(); pinned && at == c.ID() {
 		e.emit(core.Event{Kind: core.JobPinned, Job: j.Spec().ID, Epoch: j.Epoch(), Why: why})
 	}

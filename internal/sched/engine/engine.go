@@ -196,9 +196,9 @@ func (e *Engine) take(in *core.Input) {
 	case core.Started:
 		e.runs(j)
 	case core.Ended:
-		e.ended(j, in.N)
+		e.ended(j, in.ExitCode)
 	case core.Crashed:
-		e.crashed(j, in.Mandatory)
+		e.crashed(j, in)
 	case core.Left:
 		e.left(j)
 	case core.StaysOn:
@@ -226,12 +226,10 @@ func (e *Engine) emit(ev core.Event) {
 
 // emitTold makes an event true that jobs may be held for.
 func (e *Engine) emitTold(ev *core.Event) {
-	array, neverRan := ev.Array, 0
+	array, neverRan := ev.Array, false
 	if j := e.w.Job(ev.Job); j != nil {
 		array = j.Spec().Array
-		if j.Attempts() == 0 {
-			neverRan = 1
-		}
+		neverRan = j.Attempts() == 0
 		if ev.To.Terminal() {
 			e.freeSlot(j.Spec())
 		}
@@ -242,7 +240,7 @@ func (e *Engine) emitTold(ev *core.Event) {
 		e.waiters = append(e.waiters, e.w.Waiters(ev.Job, array)...)
 	}
 	if e.cfg.ResultsAtEnd && ev.Kind == core.JobBecame && ev.To.Terminal() && e.w.HasWaiters(ev.Job, array) {
-		e.emit(core.Event{Kind: core.ResultsReturned, Job: ev.Job, Array: array, To: ev.To, N: neverRan})
+		e.emit(core.Event{Kind: core.ResultsReturned, Job: ev.Job, Array: array, To: ev.To, NeverRan: neverRan})
 	}
 }
 

@@ -105,12 +105,12 @@ func (o *outside) somebodyActs() {
 	case 0, 1:
 		o.vacate(a)
 		a.dead = true
-		a.say(core.Input{Kind: core.Ended, N: max(0, o.IntN(6)-4)})
+		a.say(core.Input{Kind: core.Ended, ExitCode: max(0, o.IntN(6)-4)})
 	case 2:
 		if !o.calm {
 			o.vacate(a)
 			a.dead = true
-			a.say(core.Input{Kind: core.Crashed})
+			a.say(core.Input{Kind: core.Crashed, Cause: []string{"", "preempted"}[o.IntN(2)]})
 		}
 	case 3:
 		o.giveBack(a)

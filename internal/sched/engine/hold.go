@@ -116,7 +116,7 @@ func (e *Engine) returned(in *core.Input) {
 	if in.Job <= 0 || in.Array < 0 || !in.Outcome.Terminal() || e.w.Job(in.Job) != nil || !e.w.HasWaiters(in.Job, in.Array) {
 		return
 	}
-	e.emit(core.Event{Kind: core.ResultsReturned, Job: in.Job, Array: in.Array, To: in.Outcome, N: min(1, max(0, in.N))})
+	e.emit(core.Event{Kind: core.ResultsReturned, Job: in.Job, Array: in.Array, To: in.Outcome, NeverRan: in.NeverRan})
 }
 
 // freeSlot notes that an array may have another job placed.

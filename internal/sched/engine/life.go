@@ -32,12 +32,20 @@ func (e *Engine) ended(j *world.Job, code int) {
 		e.endCancelled(j, code, core.Reason{Code: core.AskedByUser})
 		return
 	}
+	retries := 0.0
+	if code != 0 && j.Spec().RetriedAfterFailure() {
+		if j.Losses() < j.Spec().Retries {
+			e.attemptLost(j, core.Reason{Code: core.ProgramFailed, A: float64(code)})
+			return
+		}
+		retries = float64(j.Losses())
+	}
 	e.leaves(j)
 	to, why := core.Done, core.Reason{Code: core.ExitedZero}
 	if code != 0 {
-		to, why = core.Failed, core.Reason{Code: core.ExitedNonZero, A: float64(code)}
+		to, why = core.Failed, core.Reason{Code: core.ExitedNonZero, A: float64(code), B: retries}
 	}
-	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to, N: code, Why: why})
+	e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: j.State(), To: to, ExitCode: code, Why: why})
 }
 
 // stop tells a running job to save itself and leave; it is placed again once
@@ -92,8 +100,8 @@ func (e *Engine) notLeft(j *world.Job) {
 // crashed: the attempt ended through no fault of the program. What was lost is
 // the checkpoint method's business; here it only gets another attempt, unless its
 // user wants none after such a loss.
-func (e *Engine) crashed(j *world.Job, forGood bool) {
-	if e.runs(j) && forGood && !j.IsCancelled() {
+func (e *Engine) crashed(j *world.Job, in *core.Input) {
+	if e.runs(j) && (in.Final || !j.Spec().RetriedAfter(in.Cause)) && !j.IsCancelled() {
 		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
 		e.leaves(j)
 		e.become(j, core.Failed, core.Reason{Code: core.NotStartedAgain})
@@ -112,12 +120,12 @@ func (e *Engine) attemptLost(j *world.Job, why core.Reason) {
 	case s == core.Running || s == core.Stopping:
 		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
 		e.leaves(j)
-		e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: s, To: core.Stopped, N: 1, Why: why})
+		e.emit(core.Event{Kind: core.JobBecame, Job: j.Spec().ID, Epoch: j.Epoch(), From: s, To: core.Stopped, Lost: true, Why: why})
 		if j.Losses() > j.Spec().Retries {
 			e.become(j, core.Failed, core.Reason{Code: core.RetriesUsedUp, A: float64(j.Losses() - 1)})
 			return
 		}
-		if pause := e.retryPause(j); pause > 0 && why.Code == core.ProgramCrashed {
+		if pause := e.retryPause(j); pause > 0 && (why.Code == core.ProgramCrashed || why.Code == core.ProgramFailed) {
 			e.resumeAfter(j, pause)
 			return
 		}
@@ -210,14 +218,14 @@ func (e *Engine) weather(in *core.Input) {
 	e.emit(core.Event{Kind: core.NetworkFelt, Cluster: in.Cluster, Net: in.Net})
 }
 
-// felt notes what part of a processor a newcomer would get in a cluster.
+// felt notes whether a cluster can be reached, and what a new job would get there.
 func (e *Engine) felt(in *core.Input) {
-	if in.Cluster < 0 || int(in.Cluster) >= len(e.dirty) || !(in.Done >= 0 && in.Done <= 1) || in.N < 0 {
+	if in.Cluster < 0 || int(in.Cluster) >= len(e.dirty) || !(in.Share >= 0 && in.Share <= 1) || in.QueueWait < 0 {
 		return
 	}
 	c := e.w.Cluster(in.Cluster)
 	was := c.Closed()
-	e.emit(core.Event{Kind: core.ClusterFelt, Cluster: in.Cluster, Done: in.Done, N: in.N})
+	e.emit(core.Event{Kind: core.ClusterFelt, Cluster: in.Cluster, Reachable: in.Reachable, Share: in.Share, QueueWait: in.QueueWait})
 	if was && !c.Closed() { // who waited for it may have it now
 		e.touch(c)
 		e.freed(c)

@@ -80,7 +80,7 @@ func (r *run) grid() world.Spec {
 }
 
 func (r *run) job(id core.JobID) *core.Job {
-	j := &core.Job{ID: id, Kind: core.Kind(r.random.IntN(3)), Retries: r.random.IntN(3), App: []string{"", "ft", "gadget"}[r.random.IntN(3)]}
+	j := &core.Job{ID: id, Kind: core.Kind(r.random.IntN(3)), Retries: r.random.IntN(3), RetryOn: [][]string{nil, {"failed"}, {"host_lost"}}[r.random.IntN(3)], App: []string{"", "ft", "gadget"}[r.random.IntN(3)]}
 	if r.random.IntN(3) == 0 {
 		j.Place = core.PlacePolicy(r.random.IntN(6))
 	}
@@ -172,7 +172,7 @@ func (r *run) input() (core.Input, bool) {
 		return core.Input{Kind: core.Submit, Job: id, Spec: r.job(id), Undescribed: r.random.IntN(5) == 0}, true
 	case n == 3 && !r.calm:
 		return core.Input{Kind: core.Cancel, Job: core.JobID(1 + r.random.IntN(3*r.jobs)), Attended: r.random.IntN(2) == 0,
-			Grace: time.Duration(r.random.IntN(60)) * time.Second, Mandatory: r.random.IntN(4) == 0}, true
+			Grace: time.Duration(r.random.IntN(60)) * time.Second, Immediate: r.random.IntN(4) == 0}, true
 	case n == 4 && !r.calm:
 		return core.Input{Kind: core.StopJob, Job: core.JobID(1 + r.random.IntN(r.jobs)), Aim: core.Aim(r.random.IntN(5))}, true
 	}
@@ -248,11 +248,7 @@ func (r *run) overAt(ev *core.Event) {
 		r.returned[ev.Job] = true
 		return
 	}
-	in := core.Input{Kind: core.Returned, Job: ev.Job, Outcome: ev.To, Array: r.arrayOf(ev.Job)}
-	if !r.ran[ev.Job] {
-		in.N = 1
-	}
-	r.news = append(r.news, in)
+	r.news = append(r.news, core.Input{Kind: core.Returned, Job: ev.Job, Outcome: ev.To, Array: r.arrayOf(ev.Job), NeverRan: !r.ran[ev.Job]})
 }
 
 func (r *run) arrayOf(job core.JobID) core.JobID {

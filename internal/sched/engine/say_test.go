@@ -77,7 +77,7 @@ func (s *stage) event(ev *core.Event) string {
 		}
 		fmt.Fprintf(&b, "job %d %s", ev.Job, verdict)
 	case core.ClusterFelt:
-		fmt.Fprintf(&b, "%s gives a newcomer %g of a processor", s.cluster(ev.Cluster), ev.Done)
+		fmt.Fprintf(&b, "%s gives a newcomer %g of a processor", s.cluster(ev.Cluster), ev.Share)
 	case core.ClusterDefined:
 		fmt.Fprintf(&b, "%s has %d processors", ev.Grid.Name, ev.Grid.Procs())
 		if ev.Grid.Removed {

@@ -28,7 +28,7 @@ import (
 //	                                   after=afterok:1,after:2 for jobs that are live, after=afterany:5+3 for array 5 with 3 that have not started
 //	returned 1 done                    its results are where they belong; also: returned 6 failed array=5 unrun
 //	described 1 · described 1 nowhere
-//	started 1 · ended 1 code=3 · crashed 1 · left 1 · progress 1 done=0.5
+//	started 1 · ended 1 code=3 · crashed 1 cause=preempted · left 1 · progress 1 done=0.5
 //	staged 1 · claimed 1 part=1 · lost 1 taken=0-3
 //	answer 1 n=2 · giveback 1 n=2 · ask 1 n=2 must
 //	cancel 1 · stop 1 to=b · stays 1
@@ -86,7 +86,7 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 		in := core.Input{Kind: core.Returned, Job: core.JobID(w.number(w.next()))}
 		err := in.Outcome.UnmarshalText([]byte(strings.ToUpper(w.next())))
 		if in.Array = core.JobID(w.number(w.value("array"))); w.has("unrun") {
-			in.N = 1
+			in.NeverRan = true
 		}
 		return in, err
 	case "described":
@@ -106,7 +106,7 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 	if verb == "felt" {
 		c, err := s.clusterNamed(w.next())
 		share, _ := strconv.ParseFloat(w.next(), 64)
-		return core.Input{Kind: core.Felt, Cluster: c, Done: share}, err
+		return core.Input{Kind: core.Felt, Cluster: c, Reachable: share > 0, Share: share}, err
 	}
 	kinds := map[string]core.InputKind{"started": core.Started, "ended": core.Ended, "crashed": core.Crashed, "left": core.Left,
 		"progress": core.Progress, "staged": core.Staged, "claimed": core.Claimed, "lost": core.ClaimLost, "answer": core.Answer,
@@ -123,7 +123,8 @@ func (s *stage) input(verb string, w *words) (core.Input, error) {
 			in.Serial = p.Serial()
 		}
 	}
-	in.Part, in.N, in.Mandatory = w.number(w.value("part")), w.number(w.value("n"))+w.number(w.value("code")), w.has("must")
+	in.Part, in.N, in.ExitCode = w.number(w.value("part")), w.number(w.value("n")), w.number(w.value("code"))
+	in.Mandatory, in.Barred, in.Immediate, in.Cause = w.has("must"), w.has("barred"), w.has("now"), w.value("cause")
 	in.Procs = procs(w.value("taken"))
 	if w.is("grace") {
 		in.Attended, in.Grace = true, time.Duration(w.number(w.value("grace")))*time.Second
@@ -216,6 +217,7 @@ func (s *stage) job(w *words) (*core.Job, error) {
 		}
 	}
 	j.MaxTries, j.Retries = w.number(w.value("tries")), w.number(w.value("retries"))
+	j.RetryOn = split(w.value("on"))
 	j.Estimate, j.Deadline = w.seconds("estimate"), core.Time(w.seconds("deadline"))
 	j.Begin, j.Array, j.ArrayLimit = core.Time(w.seconds("begin")), core.JobID(w.number(w.value("array"))), w.number(w.value("limit"))
 	for _, text := range split(w.value("after")) {

@@ -77,7 +77,9 @@ func (w *World) applyCluster(ev *core.Event) error {
 	case core.HostsJoined:
 		c.join(ev.Procs)
 	case core.ClusterFelt:
-		c.share, c.wait = ev.Done, ev.N
+		if c.share, c.wait = ev.Share, ev.QueueWait; !ev.Reachable {
+			c.share = 0
+		}
 	case core.NetworkFelt:
 		if !ev.Net.Of(len(c.spec.Hosts)) {
 			return w.broken(ev, "is of another number of hosts")

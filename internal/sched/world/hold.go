@@ -283,7 +283,7 @@ func (w *World) returned(ev *core.Event) error {
 	}
 	for _, key := range targetKeys(ev.Job, ev.Array) {
 		if t := w.targets[key]; t != nil {
-			t.Returned(ev.Job, ev.To, ev.N > 0)
+			t.Returned(ev.Job, ev.To, ev.NeverRan)
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ func (w *World) became(j *Job, ev *core.Event) error {
 			w.putOff--
 		}
 	}
-	if ev.Mandatory && !j.Barred(ev.Cluster) {
+	if ev.Barred && !j.Barred(ev.Cluster) {
 		j.barred = append(j.barred, ev.Cluster)
 	}
 	j.state, j.since = ev.To, ev.At
@@ -64,7 +64,7 @@ const quickAttempt = time.Minute
 
 // stopped counts the attempt that has ended if it was lost.
 func (j *Job) stopped(ev *core.Event) {
-	if ev.N == 0 {
+	if !ev.Lost {
 		j.quickLosses = 0
 		return
 	}

@@ -215,7 +215,7 @@ func (r *restorer) possible(s *jobShot) error {
 		p := &s.Parts[i]
 		switch {
 		case p.Index != i, p.Component < 0, p.Component >= len(s.Spec.Components), p.Cluster < 0, int(p.Cluster) >= len(r.clusters),
-			p.Size < 1, p.Size > r.clusters[p.Cluster].procs, p.Offer.N < -p.Size, p.Offer.N > mostProcs:
+			p.Size < 1, p.Size > r.clusters[p.Cluster].procs, p.Offer.N < -mostProcs, p.Offer.N > mostProcs:
 			return bad("part %d of job %d cannot be", i, s.Spec.ID)
 		case !p.Procs.Valid(r.clusters[p.Cluster].procs), !p.Offer.Procs.Valid(r.clusters[p.Cluster].procs):
 			return bad("part %d of job %d holds processors that are not there", i, s.Spec.ID)

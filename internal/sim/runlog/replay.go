@@ -140,6 +140,7 @@ func (r *Replay) check(l *stepLine) error {
 		return errors.New("it is older than the one before it")
 	}
 	for i := range l.Events {
+		l.Events[i].Modernize()
 		if l.Events[i].At != l.At {
 			return fmt.Errorf("event %d happens at another time than its step", i+1)
 		}
