@@ -269,9 +269,7 @@ func (t *turn) reasonText(j *job, ev *core.Event) string {
 		}
 		return strings.Replace(text, fmt.Sprintf("job %d", number), name, 1)
 	case core.NotStartedAgain:
-		if len(j.spec.RetryOn) > 0 {
-			return text + ": retry.on is " + strings.Join(j.spec.RetryOn, ", ")
-		}
+		return text + ": retry.on is " + strings.Join(j.spec.RetryOn, ", ")
 	case core.ExitedNonZero:
 		if ev.Why.B > 0 {
 			return text + "; " + core.Reason{Code: core.RetriesUsedUp, A: ev.Why.B}.String()

@@ -10,9 +10,12 @@ import (
 // lost: the attempt ended through no fault of the program. Whether it gets another one
 // the engine decides.
 func (t *turn) lost(j *job, m *wire.Message) {
-	damaged := m.Cause == wire.WorkDamaged // every further attempt would end the same way
+	damaged := m.Cause == wire.WorkDamaged
 	why := m.Why
-	if m.Cause != "" && !damaged {
+	switch {
+	case damaged:
+		why += "; every further attempt would end the same way"
+	case m.Cause != "":
 		why += " (" + m.Cause + ")"
 	}
 	t.explain(j, "lost", "attempt lost", why, map[string]any{"cause": m.Cause})

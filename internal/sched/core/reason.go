@@ -117,6 +117,7 @@ const (
 	NoClusterAllowed
 	RetryPaused
 	ProgramFailed
+	EndsTheSameWay
 	numReasons
 )
 
@@ -219,6 +220,7 @@ var reasons = [numReasons]struct{ name, sentence string }{
 	ArrayFull:          {"array-full", "at most {A job} of the array run at once"},
 	AsksAgain:          {"asks-again", "checking where it can run"},
 	NoClusterAllowed:   {"no-cluster-allowed", "no cluster can run it at present"},
+	EndsTheSameWay:     {"ends-the-same-way", "every further attempt would end the same way"},
 	ProgramFailed:      {"program-failed", "the program exited with code {A}, after which it is to be retried"},
 	NoRoomInAll:        {"no-room-in-all", "waiting for {A core} ({B} free in all clusters together)"},
 }

@@ -104,7 +104,11 @@ func (e *Engine) crashed(j *world.Job, in *core.Input) {
 	if e.runs(j) && (in.Final || !j.Spec().RetriedAfter(in.Cause)) && !j.IsCancelled() {
 		e.command(core.Command{Kind: core.Release, Job: j.Spec().ID, Epoch: j.Epoch()})
 		e.leaves(j)
-		e.become(j, core.Failed, core.Reason{Code: core.NotStartedAgain})
+		why := core.Reason{Code: core.NotStartedAgain}
+		if in.Final {
+			why.Code = core.EndsTheSameWay
+		}
+		e.become(j, core.Failed, why)
 		return
 	}
 	e.attemptLost(j, core.Reason{Code: core.ProgramCrashed})
