@@ -12,7 +12,7 @@ FUZZTIME      ?= 2m
 
 .DEFAULT_GOAL := help
 .PHONY: help build godwit sandbox examples sequential-examples parallel-examples yield capture install uninstall man test check fmt fmt-check lint unit race race-all \
-	fuzz-short fuzz mutants soak bench demo experiments deps clean
+	fuzz-short fuzz mutants soak attack bench demo experiments deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -165,6 +165,11 @@ unit: $(BUILD)/godwit-sandbox yield capture examples ## all tests, never from th
 
 soak: $(BUILD)/godwit-sandbox ## 1,000 random jobs, cancelled, interrupted and restarted: every file comes home
 	GODWIT_SOAK_JOBS=1000 $(GO) test -tags soak ./internal/live/daemon -run TestEveryFileThatAProgramWroteComesHome -v -timeout 60m
+
+# By hand: what it says stands in docs/SECURITY.md.
+attack: $(BUILD)/godwit-sandbox ## one user of a shared broker attacks it for 30 minutes; the 500 jobs of another must not notice
+	GODWIT_ATTACK_TIME=$${GODWIT_ATTACK_TIME:-30m} GODWIT_ATTACK_JOBS=$${GODWIT_ATTACK_JOBS:-500} \
+	  $(GO) test -tags soak ./internal/live/daemon -run TestAnAttackerHarmsNobodyElse -v -timeout 90m
 
 race: $(BUILD)/godwit-sandbox ## tests of the packages that start goroutines, under the race detector
 	@GO='$(GO)' sh scripts/race.sh
