@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"fmt"
+
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -28,6 +30,8 @@ func (s *Simulator) carryOut(c *core.Command) {
 		s.answer(t, c)
 	case core.Stop:
 		s.save(t)
+	default:
+		panic(fmt.Sprintf("sim: nobody carries out %v", c.Kind))
 	}
 }
 

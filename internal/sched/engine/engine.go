@@ -1,9 +1,3 @@
-// Package engine is the scheduler as a state machine: Step takes the time and
-// one input, decides, and returns the events that happened, the commands to be
-// carried out and the moment at which it wants to be called again. It reads no
-// clock, does no I/O and starts no goroutine, so the simulator, the lab and
-// the live broker all run this same code. Policies propose; the engine checks
-// every proposal against the world before it becomes an event.
 package engine
 
 import (
