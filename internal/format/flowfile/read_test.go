@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -190,6 +191,17 @@ func TestTheExamplesAreAcceptedByReaderAndSchema(t *testing.T) {
 		if err := checkSchema(t, string(data)); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
+	}
+	const due = "version: 1\ntasks: [{id: a, run: x, deadline: 20m, confidence: 0.9}]"
+	if err := checkSchema(t, due); err != nil {
+		t.Error(err)
+	}
+	path := filepath.Join(t.TempDir(), "due.yaml")
+	if err := os.WriteFile(path, []byte(due), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := Load(path, jobfile.Options{Dir: "."}); err != nil || f.Tasks[0].Job.Deadline != 20*time.Minute {
+		t.Errorf("%+v: %v", f, err)
 	}
 	for _, bad := range []string{"version: 3\ntasks: [{id: a, run: x}]", "version: 1\ntasks: [{id: a, run: x, rum: y}]", "version: 1\ntasks: [{run: x}]"} {
 		if checkSchema(t, bad) == nil {

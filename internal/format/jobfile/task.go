@@ -10,7 +10,7 @@ import (
 // same meaning.
 var ofTasks = []string{
 	"run", "argv", "setup", "envs", "procs", "num_nodes", "resources", "on", "retry", "checkpoint", "progress", "place", "adapt",
-	"confidence", "reliability", "pattern",
+	"deadline", "confidence", "reliability", "pattern",
 }
 
 // ReadTask reads what is to be run, and what it needs, from a mapping that has

@@ -272,6 +272,7 @@ func (r *runner) submit(ctx context.Context, o conduct.Order) error {
 	if len(job.Outputs) == 0 {
 		job.Outputs = []string{jobfile.NoOutputs} // none named would be all that changed
 	}
+	job.Due(r.Clock())
 	job.StartOn = r.state.Hosts[o.Host].Name
 	job.Estimate = task.Estimate
 	job.Key = r.key(o.Task, x.Try)

@@ -250,6 +250,20 @@ func TestTheClusterOfThePlanIsNoFence(t *testing.T) {
 	}
 }
 
+func TestADeadlineOfATaskCountsFromItsSubmission(t *testing.T) {
+	b := newBroker(t)
+	f := b.line("a", "b")
+	f.Tasks[0].Job.Deadline = 20 * time.Minute
+	f.Tasks[1].Job.By = time.Now().Add(time.Hour)
+	ends(t, b.options(f))
+	if d := b.jobs[0].job.Deadline; d != 20*time.Minute {
+		t.Errorf("a has the deadline %v", d)
+	}
+	if d := b.jobs[1].job.Deadline; d <= 30*time.Minute || d > time.Hour {
+		t.Errorf("b, due in an hour, has the deadline %v", d)
+	}
+}
+
 func TestATaskThatIsMovedIsFollowedAndThePlanMadeAnew(t *testing.T) {
 	b := newBroker(t)
 	f := b.line("a", "b")
