@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -23,6 +24,9 @@ import (
 // they are durable.
 func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]core.JobID, error) {
 	owner, err := b.user(ctx)
+	if err == nil {
+		err = b.hasRoom()
+	}
 	if err == nil {
 		err = b.acceptable(ctx, spec, work)
 	}
@@ -79,6 +83,19 @@ func (b *Broker) Submit(ctx context.Context, spec *jobfile.Job, work string) ([]
 		}
 	}
 	return ids, refused
+}
+
+// hasRoom refuses new jobs while the disk is so full that the store lives on its
+// reserve, which is for cancelling and ending those that are there.
+func (b *Broker) hasRoom() error {
+	reserved, ok := b.opt.Store.(store.Reserved)
+	if !ok {
+		return nil
+	}
+	if err := reserved.Short(); errors.Is(err, store.ErrFull) {
+		return fmt.Errorf("%w: no new jobs are taken until there is room on the disk of %s; jobs run on and can be cancelled", store.ErrFull, b.opt.State)
+	}
+	return nil
 }
 
 // neverFits names the field that asks for too much.

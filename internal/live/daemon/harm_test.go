@@ -184,24 +184,49 @@ func (b *bed) untilAnswers() {
 	}
 }
 
+// takesNone checks that no job is taken because the disk is full.
+func (b *bed) takesNone() {
+	b.Helper()
+	_, err := b.client.Submit(context.Background(), &api.Submit{Job: job("/bin/true")})
+	if err == nil || !strings.Contains(err.Error(), "no new jobs are taken until there is room") || strings.Contains(err.Error(), "\n") {
+		b.Errorf("on a full disk a job is taken, or refused with %v", err)
+	}
+}
+
+// floods writes until nobody takes it any more.
+const floods = `while :; do dd if=/dev/zero bs=1M count=1 2>/dev/null; done`
+
+func TestAJobWhoseOutputFillsTheDiskIsCancelled(t *testing.T) {
+	b := onSmallDisk(t, 48)
+	spec := job("/bin/sh", "-c", floods)
+	spec.Checkpoint.Method = "restart"
+	id := b.submit(spec)
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		var st syscall.Statfs_t
+		if err := syscall.Statfs(filepath.Join(b.dir, "state"), &st); err != nil {
+			t.Fatal(err)
+		}
+		if st.Bavail == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the disk does not become full")
+		}
+	}
+	j, err := b.client.Cancel(context.Background(), id)
+	if err != nil || j.State != core.Cancelled {
+		t.Fatalf("it is %s: %s, %v", j.State, j.Why, err)
+	}
+	b.nothingLeft(id)
+}
+
 func TestABrokerSurvivesAFullDisk(t *testing.T) {
 	b := onSmallDisk(t, 100)
 	const steps = 250 // it must not end while the disk is full
 	id := b.submit(slowJob(steps))
 	b.shows(id, "step 5 ")
 	empty := b.fill(0)
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		_, err := b.client.Ping(context.Background())
-		if err != nil {
-			if !strings.Contains(err.Error(), "no space is left") || strings.Contains(err.Error(), "\n") {
-				t.Errorf("on a full disk it says %v", err)
-			}
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the broker does not notice that the disk is full")
-		}
-	}
+	b.takesNone()
 	time.Sleep(time.Second) // the program runs on meanwhile
 	empty()
 	b.untilAnswers()
@@ -216,14 +241,7 @@ func TestABrokerThatEndsOnAFullDiskIsBackWhenThereIsRoom(t *testing.T) {
 	id := b.submit(slowJob(steps))
 	b.shows(id, "step 5 ")
 	empty := b.fill(0)
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := b.client.Ping(context.Background()); err != nil {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the broker does not notice that the disk is full")
-		}
-	}
+	b.takesNone()
 	b.client.Close()
 	if err := b.stop(); err != nil && !strings.Contains(err.Error(), "no space is left") {
 		t.Errorf("it ended with %v", err)

@@ -162,6 +162,14 @@ func (f *Past) Matches(job core.JobID, program, user string, at core.Time, clust
 		at >= f.Since && (f.Cluster == "" || slices.Contains(clusters, f.Cluster))
 }
 
+// Reserved is a store that keeps room on its disk for what must always be possible,
+// as cancelling a job.
+type Reserved interface {
+	// Short is why new work should not be taken in: the error is ErrFull if the disk
+	// is so full that the reserve is in use. nil: there is room.
+	Short() error
+}
+
 // What can be wrong with a store or a question to it.
 var (
 	ErrNoJob    = errors.New("no such job")

@@ -83,13 +83,21 @@ func (s *Store) Commit(ctx context.Context, b *store.Batch) error {
 	if err := b.Check(s.next, s.nextSend); err != nil {
 		return err
 	}
-	if err := s.transact(ctx, func(ctx context.Context) error { return s.put(ctx, b) }); err != nil {
-		return explain(s.path, err)
+	put := func() error {
+		return explain(s.path, s.transact(ctx, func(ctx context.Context) error { return s.put(ctx, b) }))
+	}
+	err := put()
+	if errors.Is(err, store.ErrFull) && s.emptyLog(ctx) {
+		err = put()
+	}
+	if err != nil {
+		return err
 	}
 	s.next += uint64(len(b.Events))
 	s.nextSend = b.NextSend(s.nextSend)
 	s.commits++
 	_ = s.witness.note(s.commits) // it may say too little
+	_ = s.reserve.fill()          // who takes in new work asks again
 	return nil
 }
 

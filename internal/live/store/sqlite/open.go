@@ -41,6 +41,7 @@ type Store struct {
 	nextSend uint64 // number of the next command
 	commits  uint64 // that were acknowledged
 	witness  *witness
+	reserve  *reserve
 	broken   error // a commit failed half-way: nothing is known until the next Open
 }
 
@@ -93,6 +94,8 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err := s.loadNumbers(ctx); err != nil {
 		return err
 	}
+	s.reserve = newReserve(s.path)
+	_ = s.reserve.fill() // who takes in new work asks again
 	if s.read, err = sql.Open("sqlite", dsn(s.path, "query_only(ON)")); err != nil {
 		return err
 	}
@@ -162,7 +165,7 @@ func (s *Store) Close() error {
 		errs = append(errs, s.db.Close())
 		s.db = nil
 	}
-	errs = append(errs, s.witness.close())
+	errs = append(errs, s.witness.close(), s.reserve.close())
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())
 		s.lock = nil
