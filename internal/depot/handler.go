@@ -9,12 +9,14 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"slices"
 )
 
 // Handler serves s to Clients. It looks at the last element of the path only,
 // so it may be mounted anywhere, with or without http.StripPrefix.
-func Handler(s *Store) http.Handler {
-	h := &handler{s}
+func Handler(s *Store) http.Handler { return handlerOf(&handler{s, nil}) }
+
+func handlerOf(h *handler) http.Handler {
 	verbs := map[string]func(http.ResponseWriter, *http.Request) error{
 		"missing": h.missing, "put": h.put, "get": h.get, "sync": h.sync, "hold": h.hold, "patch": h.patch,
 	}
@@ -39,14 +41,17 @@ func Handler(s *Store) http.Handler {
 	})
 }
 
-type handler struct{ s *Store }
+type handler struct {
+	s     *Store
+	fence *Fence // nil: everything may be asked about
+}
 
 func (h *handler) missing(w http.ResponseWriter, r *http.Request) error {
 	ids, err := readIDs(r.Body)
 	if err != nil {
 		return err
 	}
-	gone, err := h.s.missing(r.Context(), ids)
+	gone, err := h.gone(r.Context(), ids)
 	if err != nil {
 		return err
 	}
@@ -56,6 +61,27 @@ func (h *handler) missing(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer(w, b)
 	return nil
+}
+
+// gone gives the positions of those of ids that are not there, or not to be asked about.
+func (h *handler) gone(ctx context.Context, ids []sum) ([]int, error) {
+	if h.fence == nil {
+		return h.s.missing(ctx, ids)
+	}
+	may, not, err := h.fence.split(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	asked := make([]sum, len(may))
+	for i, at := range may {
+		asked[i] = ids[at]
+	}
+	gone, err := h.s.missing(ctx, asked)
+	for _, i := range gone {
+		not = append(not, may[i])
+	}
+	slices.Sort(not)
+	return not, err
 }
 
 func answer(w http.ResponseWriter, b []byte) {
@@ -79,8 +105,18 @@ func (h *handler) hold(w http.ResponseWriter, r *http.Request) error {
 	if len(ids) != 1 {
 		return fmt.Errorf("%w: want one ID", errBadRequest)
 	}
+	if yes, err := h.mayAskTree(r.Context(), ids[0]); err != nil || !yes {
+		return answerYes(w, false, err)
+	}
 	held, err := h.s.holdTree(r.Context(), ids[0])
 	return answerYes(w, held, err)
+}
+
+func (h *handler) mayAskTree(ctx context.Context, id sum) (bool, error) {
+	if h.fence == nil {
+		return true, nil
+	}
+	return h.fence.admitsTree(ctx, id)
 }
 
 func answerYes(w http.ResponseWriter, yes bool, err error) error {
@@ -103,7 +139,20 @@ func (h *handler) patch(w http.ResponseWriter, r *http.Request) error {
 	if len(b) < 64 || len(b) > maxPatch+64 {
 		return fmt.Errorf("%w: want two IDs and a patch", errBadRequest)
 	}
+	if yes, err := h.mayAskTree(r.Context(), sum(b)); err != nil || !yes {
+		return answerYes(w, false, err)
+	}
+	if err := h.s.admit(len(b)); err != nil {
+		return err
+	}
 	done, err := h.s.putPatch(r.Context(), sum(b), sum(b[32:]), b[64:])
+	if done && h.fence != nil {
+		_, own, err := treeText(r.Context(), h.s, sum(b[32:]).id())
+		if err != nil {
+			return err
+		}
+		h.fence.offer(own)
+	}
 	return answerYes(w, done, err)
 }
 
@@ -159,8 +208,19 @@ func (h *handler) putRaw(r *http.Request, raw []byte, ends []int) error {
 		}
 		from = to
 	}
+	if err := h.s.admit(len(raw)); err != nil {
+		return err
+	}
 	// Even if whoever sent it is cut off now, what arrived stays.
-	return h.s.putBlocks(context.WithoutCancel(r.Context()), raw, blocks)
+	err := h.s.putBlocks(context.WithoutCancel(r.Context()), raw, blocks)
+	if err == nil && h.fence != nil {
+		for _, b := range blocks {
+			for i := range b.count {
+				h.fence.offer([]sum{b.id(i)})
+			}
+		}
+	}
+	return err
 }
 
 func (h *handler) get(w http.ResponseWriter, r *http.Request) error {
@@ -168,7 +228,21 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.give(w, r, distinct(ids), nil, false)
+	ids = distinct(ids)
+	if h.fence == nil {
+		return h.give(w, r, ids, nil, false)
+	}
+	may, not, err := h.fence.split(r.Context(), ids)
+	if err != nil {
+		return err
+	}
+	pick := func(at []int) (list []sum) {
+		for _, i := range at {
+			list = append(list, ids[i])
+		}
+		return list
+	}
+	return h.give(w, r, pick(may), pick(not), true)
 }
 
 // give sends blocks as they lie on the disk, where most of a block is wanted,

@@ -133,7 +133,7 @@ func (o *Offer) fromStore(w http.ResponseWriter, r *http.Request, ids []sum) {
 			not = append(not, id)
 		}
 	}
-	h := &handler{o.store}
+	h := &handler{o.store, nil}
 	if err := h.give(w, r, named, not, true); err != nil {
 		http.Error(w, err.Error(), statusOf(err))
 	}

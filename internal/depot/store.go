@@ -16,6 +16,7 @@ type Store struct {
 	dir   string // of the packs
 	gate  gate
 	touch toucher
+	quota quota
 	treeMemory
 
 	// Locks are taken in this order: gate, syncing, writing, mu.

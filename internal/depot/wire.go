@@ -42,7 +42,7 @@ const (
 func statusOf(err error) int {
 	var tooMuch *http.MaxBytesError
 	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, errQuota):
 		return http.StatusInsufficientStorage
 	case errors.Is(err, errBadBlock):
 		return http.StatusUnprocessableEntity

@@ -101,7 +101,7 @@ func (d *Driver) farewell(s *session) error {
 
 // relay carries an agent's words to the broker and back.
 func (d *Driver) relay(s *session, stream talk.Stream) {
-	var dial net.Dialer
+	dial := net.Dialer{LocalAddr: rendezvous.CallerAddress(d.opt.Cluster)}
 	c, err := dial.DialContext(d.ctx, "unix", d.opt.Socket)
 	if err != nil {
 		_ = stream.Close() // the agent tries again

@@ -75,7 +75,7 @@ func (t *turn) message(j *job, m *wire.Message) {
 	case wire.Ask:
 		t.danger(j, m)
 	case wire.Checkpoint:
-		t.savedNow(j, m.Saved)
+		t.savedNow(j, m.Saved, j.isSaveOrdered())
 	case wire.NotSaved:
 		t.explain(j, "checkpoint", "failed", m.Why, nil)
 		t.after(func() { j.answerSaves(saveResult{err: m.Why}) })
@@ -198,10 +198,22 @@ func (t *turn) output(j *job, m *wire.Message) bool {
 			return m.Stream == 1 && s.Out > m.Offset || m.Stream == 2 && s.Err > m.Offset
 		})
 	}
+	if j.rec.OutputCut {
+		return true
+	}
+	if t.isLogFull(j, len(m.Data)) {
+		t.cutLog(j, m)
+		return true
+	}
 	if e := t.b.jobLog(j, m.Stream).WriteAt(m.Data, m.Offset); e != nil {
+		if w := t.b.eng.World().Job(j.rec.ID); w != nil && w.IsCancelled() { // what it wrote last must not keep it from ending
+			t.outputCut(j, "it was cancelled, and its output could not be written: "+e.Error())
+			return true
+		}
 		t.b.opt.Log.Error("output of a job could not be written; its agent keeps it and sends it again", "job", j.rec.ID, "error", e)
 		return false
 	}
+	t.b.logUse.add(j.rec.Owner, int64(len(m.Data)))
 	end := m.Offset + int64(len(m.Data))
 	if m.Stream == 2 {
 		j.rec.Err = end
@@ -215,14 +227,15 @@ func (t *turn) output(j *job, m *wire.Message) bool {
 // damaged, there is another.
 const keep = 3
 
-// savedNow: a checkpoint is safe.
-func (t *turn) savedNow(j *job, s *wire.Saved) {
+// savedNow: a checkpoint is safe. Whether it was ordered decides where it may be
+// continued, see portableSaved.
+func (t *turn) savedNow(j *job, s *wire.Saved, ordered bool) {
 	if s == nil {
 		return
 	}
 	j.rec.Checkpoints++
 	saved := *s
-	saved.N, saved.At = j.rec.Checkpoints, t.now
+	saved.N, saved.At, saved.Cluster, saved.Ordered = j.rec.Checkpoints, t.now, j.rec.Cluster, ordered
 	j.rec.Used = saved.Used
 	j.saved = append([]wire.Saved{saved}, j.saved...)
 	t.batch.Checkpoints = append(t.batch.Checkpoints, store.Checkpoint{Job: j.rec.ID, Saved: saved})
@@ -259,7 +272,8 @@ func (t *turn) left(j *job, m *wire.Message) {
 	if m.Saved == nil && len(j.saved) == 0 {
 		t.truncate(j, 0, 0) // it starts from the beginning
 	}
-	t.savedNow(j, m.Saved)
+	w := t.b.eng.World().Job(j.rec.ID)
+	t.savedNow(j, m.Saved, w != nil && w.State() == core.Stopping)
 	t.tidy(j, j.rec.Epoch)
 	t.step(&core.Input{Kind: core.Left, Job: j.rec.ID, Epoch: j.rec.Epoch})
 }

@@ -43,6 +43,7 @@ type Options struct {
 	Logs     joblog.Limits
 	Grace    *time.Duration // between SIGTERM and SIGKILL for a job that is cancelled; nil: DefaultGrace
 	MaxJobs  int            // of one user that have not ended; 0: DefaultMaxJobs
+	MaxLog   int64          // bytes of output kept of all jobs of one user; 0: no limit
 	KeepJobs time.Duration  // what jobs wrote is dropped so long after their end; 0: never
 	Weather  Weather
 	// Moved hears of every transfer between two clusters, of which "" is the
@@ -70,6 +71,7 @@ type Cluster struct {
 	Queue       int                            // processors that jobs may wait for in that queue; 0: no limit
 	Site        string                         // clusters of one site see the same files; "": that of the broker
 	Files       driver.Stager                  // moves them; nil: the driver does, if it can
+	Untrusted   bool                           // what it saves of a job is not continued elsewhere
 	Indirect    bool                           // not from or to other clusters without the broker
 	Removed     bool                           // the settings do not name it any more; who runs there runs on
 	Away        error                          // why it cannot be asked yet; nil: nothing is wrong with it
@@ -88,6 +90,7 @@ type Broker struct {
 	past     pastRuns
 	replicas replicas
 	brought  broughtFiles
+	fences   depotFences
 	ways     ways
 	shelves  map[uint32]*replicas // of users who are not the broker's own
 	moving   oneAtATime           // transfers
@@ -120,6 +123,7 @@ type Broker struct {
 	partial   map[core.JobID]*array // those of which not every element has its record
 	ending    map[core.JobID]*job   // that have ended and are not forgotten yet
 	jobsOf    map[uint32]int        // jobs of each user that have not ended, without a record too
+	logUse    logUse
 
 	shelfLock   sync.Mutex // of shelves
 	appendLocks sync.Map   // by owner: one at a time adds to files of a user
@@ -182,6 +186,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	for _, c := range b.clusters() {
 		b.watchCluster(c.id)
 	}
+	b.goBeside(b.measureLogs)
 	b.goBeside(b.housekeep)
 	b.goBeside(b.watchWeather)
 	timer := time.NewTimer(0)

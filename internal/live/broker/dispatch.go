@@ -129,6 +129,12 @@ func (b *Broker) start(j *job, c core.Command) bool {
 	if a == nil {
 		return true // it is past
 	}
+	if a.Saved = b.portableSaved(j.as(b.ctx), j, a); len(a.Saved) > 0 {
+		a.Used = a.Saved[0].Used
+	} else {
+		a.Used = 0
+	}
+	b.grantAttempt(j.as(b.ctx), a)
 	b.know(j.as(b.ctx), a)
 	for n := 0; ; n++ {
 		err := cl.Driver.Start(b.ctx, a)
@@ -190,6 +196,7 @@ func (b *Broker) release(id driver.ID, at core.ClusterID) bool {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 30*time.Second) {
 		err := b.releaseAt(id, at)
 		if err == nil {
+			b.setGrant(id, nil)
 			return true
 		}
 		if b.ctx.Err() != nil {

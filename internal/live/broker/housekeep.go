@@ -22,6 +22,7 @@ func (b *Broker) housekeep(ctx context.Context) {
 				b.opt.Log.Error("clearing up "+what, "error", err)
 			}
 		}
+		b.measureLogs(ctx)
 	}
 }
 

@@ -137,6 +137,13 @@ func (j *job) lastVitals() (*wire.Vitals, core.Time) {
 	return j.vitals, j.vitalsAt
 }
 
+// isSaveOrdered says whether somebody waits for a checkpoint.
+func (j *job) isSaveOrdered() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.saves) > 0
+}
+
 // answerSaves tells those who asked for a checkpoint how it went.
 func (j *job) answerSaves(r saveResult) {
 	j.mu.Lock()

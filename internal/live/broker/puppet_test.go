@@ -259,6 +259,8 @@ type grid struct {
 
 	maxJobs int // of one user; 0: the usual
 
+	maxLog     int64         // of one user; 0: no limit
+	untrusted  bool          // a is
 	retryPause time.Duration // after the first attempt that is lost quickly
 }
 
@@ -292,7 +294,7 @@ func (p *puppet) closeAll() {
 func (g *grid) options() broker.Options {
 	cfg := engine.DefaultConfig()
 	cfg.ScanEvery, cfg.RetryPause = time.Second, g.retryPause
-	o := broker.Options{State: g.state, MaxJobs: g.maxJobs, Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
+	o := broker.Options{State: g.state, MaxJobs: g.maxJobs, MaxLog: g.maxLog, Socket: "none", User: "u", Store: g.store, Depot: g.depot, Engine: cfg, Sample: 20 * time.Millisecond,
 		Clusters: []broker.Cluster{
 			{Name: "a", Kind: g.a.kind, Managed: g.a.own, Driver: g.a, Hosts: []world.HostSpec{{Procs: 2, Speed: 1, Memory: g.a.mem}}},
 			{Name: "b", Kind: g.b.kind, Driver: g.b, Hosts: []world.HostSpec{{Procs: 2, Speed: 1}}}}}
@@ -302,9 +304,7 @@ func (g *grid) options() broker.Options {
 	if g.procs > 0 {
 		o.Clusters[0].Hosts[0].Procs = g.procs
 	}
-	if g.removed {
-		o.Clusters[0].Removed = true
-	}
+	o.Clusters[0].Removed, o.Clusters[0].Untrusted = g.removed, g.untrusted
 	return o
 }
 

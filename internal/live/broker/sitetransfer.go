@@ -30,6 +30,7 @@ func (b *Broker) directly(ctx context.Context, j *job, in *wantedInput, to *clus
 	}
 	in.Path, in.Size, in.ModTime = f.Path, f.Size, f.ModTime
 	in.Tree = b.replicasOf(ctx).tree(home.Site, f.Path, f.Size, f.ModTime)
+	defer b.grant(ctx, to.Name, in.Tree)()
 	if b.replicasOf(ctx).at(in.Tree, to.Name) {
 		if m, err := b.stager(ctx, to).Bring(ctx, in.Tree); err == nil {
 			b.has(ctx, in, home, to)

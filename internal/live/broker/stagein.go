@@ -202,6 +202,7 @@ func (b *Broker) toCluster(ctx context.Context, j *job, in *wantedInput, to *clu
 		b.say(j, "brings "+in.From, amount(in.Size)+" to "+to.Name, nil)
 	}
 	began := b.now()
+	defer b.grant(ctx, to.Name, in.Tree)()
 	m, err := files.Bring(ctx, in.Tree)
 	switch {
 	case err == nil:

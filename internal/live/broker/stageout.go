@@ -140,6 +140,7 @@ func (b *Broker) leaveOnce(ctx context.Context, l *leaving) error {
 		if m, how, err = b.toSite(ctx, l, from, to, f.Size); err != nil {
 			return err
 		}
+		defer b.grant(ctx, l.to.Name, m.Tree)()
 		if placed, err = to.Place(ctx, driver.Place{Tree: m.Tree, To: l.at}); err == nil {
 			b.dropOutgoing(ctx, l.from.Name, l.path) // else it would come again after a crash
 		}
@@ -177,6 +178,7 @@ func (b *Broker) toSite(ctx context.Context, l *leaving, from, to driver.Placer,
 	}
 	m, err := from.Push(ctx, l.path)
 	if err == nil && l.to.Site != "" {
+		defer b.grant(ctx, l.to.Name, m.Tree)()
 		_, err = to.Bring(ctx, m.Tree)
 	}
 	return m, "through the broker", err

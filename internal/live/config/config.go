@@ -45,6 +45,7 @@ type Cluster struct {
 	SSH        string   // user@host, as the OpenSSH client takes it; "": on this machine
 	SSHHosts   []string // all of them, if the cluster is several machines without a manager; the first is SSH
 	SSHOptions []string // for that client
+	Untrusted  bool     // checkpoints made there are continued there alone
 	Indirect   bool     // its files go to and from other clusters through the broker only
 	Dir        string   // folder there that all hosts of the cluster see; "": the usual one
 	Partition  string   // of Slurm, or queue of Grid Engine; "": the usual one
@@ -96,6 +97,8 @@ type Limits struct {
 	Work  int64 // bytes in a work folder
 	Files int   // in a work folder
 	Jobs  int   // of one user that have not ended
+	Depot int64 // bytes that the files of one user's jobs may take in the broker's depot
+	Log   int64 // bytes of output that are kept of all jobs of one user
 }
 
 // Idle lists what of the settings has no effect yet, for the user.
@@ -159,7 +162,7 @@ func Default(cpus []int) *Config {
 		Sample:   2 * time.Second,
 		Retry:    time.Second,
 		Keep:     Keep{Jobs: 30 * 24 * time.Hour, Logs: 256 << 20},
-		Limits:   Limits{Work: 16 << 30, Files: 1_000_000, Jobs: 200_000},
+		Limits:   Limits{Work: 16 << 30, Files: 1_000_000, Jobs: 200_000, Depot: 256 << 30, Log: 64 << 30},
 	}
 }
 

@@ -46,7 +46,7 @@ clusters:
 policy: {place: wf, approach: pra, malleable: egs}
 intervals: {sample: 500ms, retry: 5s}
 keep: {jobs: 7d, logs: 10M}
-limits: {work: 1G, files: 1000, jobs: 500}
+limits: {work: 1G, files: 1000, jobs: 500, depot: 2G, log: 3G}
 `)
 	want := &Config{
 		File: "c.yaml",
@@ -58,7 +58,7 @@ limits: {work: 1G, files: 1000, jobs: 500}
 		Sample: 500 * time.Millisecond,
 		Retry:  5 * time.Second,
 		Keep:   Keep{Jobs: 7 * 24 * time.Hour, Logs: 10 << 20},
-		Limits: Limits{Work: 1 << 30, Files: 1000, Jobs: 500},
+		Limits: Limits{Work: 1 << 30, Files: 1000, Jobs: 500, Depot: 2 << 30, Log: 3 << 30},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -104,6 +104,8 @@ func TestAWrongFileIsToldByLineFieldAndValue(t *testing.T) {
 		{in("ssh: -oProxyCommand=x"), `:1: clusters[0].ssh "-oProxyCommand=x": expected a host as ssh takes it, such as alice@login.example.org`},
 		{in("ssh_options: [-4]"), `:1: clusters[0].ssh_options: only together with ssh`},
 		{in("direct: false"), `:1: clusters[0].direct: only together with ssh`},
+		{in("trusted: false"), `:1: clusters[0].trusted: only for a cluster elsewhere; a is a part of this machine`},
+		{in("ssh: x, trusted: no"), `:1: clusters[0].trusted "no": expected true or false`},
 		{in("ssh: x, direct: perhaps"), `:1: clusters[0].direct "perhaps": expected true or false`},
 		{in("partition: p"), `:1: clusters[0].partition: only with driver slurm or gridengine`},
 		{in("driver: slurm, pe: mpi"), `:1: clusters[0].pe: only with driver gridengine`},

@@ -55,6 +55,8 @@ func Read(name string, data []byte, cpus []int) (*Config, error) {
 				yamlfile.Set("work", &c.Limits.Work, positiveSize),
 				yamlfile.Set("files", &c.Limits.Files, func(v yamlfile.Value) int { return v.Whole(1, maxFiles) }),
 				yamlfile.Set("jobs", &c.Limits.Jobs, func(v yamlfile.Value) int { return v.Whole(1, maxFiles) }),
+				yamlfile.Set("depot", &c.Limits.Depot, positiveSize),
+				yamlfile.Set("log", &c.Limits.Log, positiveSize),
 			)
 		}),
 		yamlfile.Key("weather", c.Weather.read),
@@ -189,6 +191,7 @@ func readCluster(v yamlfile.Value, cpus []int) *cluster {
 		yamlfile.Set("memory", &c.Memory, positiveSize),
 		yamlfile.Key("ssh", c.readSSH),
 		yamlfile.Key("direct", func(v yamlfile.Value) { c.Indirect = !v.Bool() }),
+		yamlfile.Key("trusted", func(v yamlfile.Value) { c.Untrusted = !v.Bool() }),
 		yamlfile.Key("ssh_options", func(v yamlfile.Value) { c.SSHOptions = texts(v, "options of ssh") }),
 		yamlfile.Key("dir", func(v yamlfile.Value) { c.Dir = v.Text("a folder") }),
 		yamlfile.Set("partition", &c.Partition, yamlfile.Value.Name),
@@ -223,6 +226,9 @@ func (c *cluster) misplaced(found yamlfile.Found) {
 	}
 	if !c.Here() {
 		wrong([]string{"cpus", "quota", "nice"}, "only for a part of this machine; "+c.Name+" is none")
+	}
+	if c.Here() {
+		wrong([]string{"trusted"}, "only for a cluster elsewhere; "+c.Name+" is a part of this machine")
 	}
 	if c.SSH == "" {
 		wrong([]string{"ssh_options", "direct"}, "only together with ssh")

@@ -89,11 +89,15 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, chunks.Close()) }()
+	chunks.SetLimit(cfg.Limits.Depot)
 	p, err := listen(&o, st)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
+	if p.users != nil {
+		p.users.depotLimit = cfg.Limits.Depot
+	}
 	g := &grid{Options: o, cfg: cfg, socket: p.socket, door: p.door, files: filesHere(o.State, chunks), users: p.users}
 	defer func() { err = errors.Join(err, g.close()) }()
 	r := &reloader{g: g, cpus: cpus}
@@ -103,7 +107,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	clusters := r.atStart(ctx)
 	options := broker.Options{State: o.State, Socket: p.socket, User: userName(), Store: st, Depot: chunks,
-		Clusters: clusters, Place: cfg.Policy.Place, Engine: engineConfig(cfg), Sample: cfg.Sample, Grace: cfg.Grace, Rule: cfg.Policy.Predict, Logs: joblog.Limits{Keep: cfg.Keep.Logs}, KeepJobs: cfg.Keep.Jobs, MaxJobs: cfg.Limits.Jobs, Weather: broker.Weather(cfg.Weather), Log: o.Log}
+		Clusters: clusters, Place: cfg.Policy.Place, Engine: engineConfig(cfg), Sample: cfg.Sample, Grace: cfg.Grace, Rule: cfg.Policy.Predict, Logs: joblog.Limits{Keep: cfg.Keep.Logs}, KeepJobs: cfg.Keep.Jobs, MaxJobs: cfg.Limits.Jobs, MaxLog: cfg.Limits.Log, Weather: broker.Weather(cfg.Weather), Log: o.Log}
 	if p.users != nil {
 		options.Users = p.users
 	}

@@ -25,7 +25,7 @@ func filesHere(state string, chunks *depot.Store) driver.Stager {
 // placeSite says which files a cluster sees. Those that are reached in the same
 // way see the same.
 func (g *grid) placeSite(b *broker.Cluster, c *config.Cluster) {
-	b.Indirect = c.Indirect
+	b.Indirect, b.Untrusted = c.Indirect, c.Untrusted
 	switch {
 	case c.SSH == "":
 		b.Files = g.files

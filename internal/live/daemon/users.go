@@ -32,6 +32,8 @@ type users struct {
 	account func(uid uint32) (*account.User, error)
 	store   store.Store
 
+	depotLimit int64 // bytes in the depot of each
+
 	mu     sync.Mutex
 	depots map[uint32]*depot.Store
 	doors  map[uint32]*door
@@ -130,6 +132,7 @@ func (u *users) Depot(user uint32) (*depot.Store, error) {
 	}
 	d, err := depot.Open(filepath.Join(u.dir(user), "depot"))
 	if err == nil {
+		d.SetLimit(u.depotLimit)
 		u.depots[user] = d
 	}
 	return d, err

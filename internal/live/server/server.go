@@ -95,14 +95,25 @@ func (s *server) routes() map[string]http.HandlerFunc {
 	}
 }
 
-// depot answers from the depot of who asks.
+// depot answers from the depot of who asks. Who asks from a cluster is told of what its
+// attempts need and of nothing else.
 func (s *server) depot(w http.ResponseWriter, r *http.Request) {
-	chunks, err := s.Broker.Depot(r.Context())
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError) // as a full disk: who brings something is to try again
-		return
+	var chunks *depot.Store
+	var fence *depot.Fence
+	var err error
+	if caller, ok := r.Context().Value(callerKey{}).(string); ok {
+		chunks, fence, err = s.Broker.DepotFrom(r.Context(), caller)
+	} else {
+		chunks, err = s.Broker.Depot(r.Context())
 	}
-	depot.Handler(chunks).ServeHTTP(w, r)
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError) // as a full disk: who brings something is to try again
+	case fence != nil:
+		depot.FencedHandler(chunks, fence).ServeHTTP(w, r)
+	default:
+		depot.Handler(chunks).ServeHTTP(w, r)
+	}
 }
 
 // unlessStuck has requests of users refused while the broker cannot decide

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/godwit-hpc/godwit/internal/live/broker"
+	"github.com/godwit-hpc/godwit/internal/protocol/rendezvous"
 )
 
 // SameUser makes a listener refuse processes of other users.
@@ -71,6 +72,18 @@ func Identify(ctx context.Context, conn net.Conn) context.Context {
 // For says that everything that comes is this user's.
 func For(ctx context.Context, u broker.User) context.Context {
 	return context.WithValue(ctx, whoKey{}, u)
+}
+
+// callerKey is under which a context says at which cluster a connection begins.
+type callerKey struct{}
+
+// FromCluster notes, for the whole life of a connection, at which cluster it begins, if
+// it says so.
+func FromCluster(ctx context.Context, conn net.Conn) context.Context {
+	if caller := rendezvous.CallerOf(conn.RemoteAddr()); caller != "" {
+		return context.WithValue(ctx, callerKey{}, caller)
+	}
+	return ctx
 }
 
 var errStranger = errors.New("it is not known who asks")

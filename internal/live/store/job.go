@@ -49,10 +49,11 @@ type Job struct {
 	StagedOut bool     `json:"stagedOut,omitempty"`
 	Out       int64    `json:"out,omitempty"` // bytes of stdout and stderr that are durable
 	Err       int64    `json:"err,omitempty"`
-	Reason    string   `json:"reason,omitempty"`   // why it is in this state
-	Failure   string   `json:"failure,omitempty"`  // jobfile.OutOfMemory, jobfile.TimeLimit; "": the program's own, or none
-	Warnings  []string `json:"warnings,omitempty"` // what its user should know of how it ran
-	Named     bool     `json:"named,omitempty"`    // what it wrote is to be put into files of the user as well
+	Reason    string   `json:"reason,omitempty"`    // why it is in this state
+	Failure   string   `json:"failure,omitempty"`   // jobfile.OutOfMemory, jobfile.TimeLimit; "": the program's own, or none
+	Warnings  []string `json:"warnings,omitempty"`  // what its user should know of how it ran
+	OutputCut bool     `json:"outputCut,omitempty"` // output beyond what is in its log was not kept
+	Named     bool     `json:"named,omitempty"`     // what it wrote is to be put into files of the user as well
 	// NamesOutputs says that its user did: it is looked whether they are there.
 	NamesOutputs bool `json:"namesOutputs,omitempty"`
 	// Partial says that Result is what there was of a job that did not run to its

@@ -131,6 +131,10 @@ type Saved struct {
 	// Exported are variables (NAME=VALUE) that the job's setup line left, if the image
 	// does not hold them: the program is continued with them.
 	Exported []string `json:"exported,omitempty"`
+	// Cluster and Ordered are for the broker to say: where it was made, and whether
+	// somebody told the agent to.
+	Cluster string `json:"cluster,omitempty"`
+	Ordered bool   `json:"ordered,omitempty"`
 	// Sending is how much of that it took to send what had to be; 0 if that was
 	// interrupted, so that it tells nothing of the network.
 	Sending time.Duration `json:"sending,omitempty"`

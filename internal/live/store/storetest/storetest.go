@@ -218,7 +218,8 @@ func everyFieldComesBack(f *fixture) {
 	j.Owner, j.Parent, j.Result, j.StagedOut, j.Outgoing = 1001, 4, "result", true, "/outgoing/1.1"
 	j.PinnedTo, j.Peak, j.Failure, j.Warnings = "north", 1<<30, "out_of_memory", []string{"it tried to connect"}
 	j.Delivered, j.NamesOutputs, j.Partial, j.FromCheckpoint, j.Lost, j.Missing = true, true, true, 2, true, []string{"nope.txt"}
-	j.Named, j.NotBefore, j.After = true, 7, []store.Wait{{Job: 3, Array: true, When: jobfile.Over}}
+	j.OutputCut, j.Named = true, true
+	j.NotBefore, j.After = 7, []store.Wait{{Job: 3, Array: true, When: jobfile.Over}}
 	j.Inputs = []store.Input{{Name: "x", From: "leeds:x", Site: "leeds", Path: "/home/x", Size: 5, ModTime: 6, Tree: "tree", Away: "gone"}}
 	for v, i := reflect.ValueOf(j), 0; i < v.NumField(); i++ {
 		if v.Field(i).IsZero() {

@@ -1,0 +1,127 @@
+package depot
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Who asks from a cluster learns nothing of what other jobs brought.
+func TestAFenceLetsAskAboutWhatWasGrantedOrOffered(t *testing.T) {
+	store := openStore(t, t.TempDir())
+	folder := func(seed uint64) (string, ID) {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "data"), noise(seed, 200_000))
+		id, _, _, err := Push(t.Context(), dir, store, PushOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir, id
+	}
+	mine, granted := folder(1)
+	_, secret := folder(2)
+	fence := NewFence(store)
+	client := serve(t, FencedHandler(store, fence))
+	chunksOf := func(id ID) []ID {
+		tree, err := LoadTree(t.Context(), store, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append(tree.Entries[0].Chunks, id)
+	}
+	asked := append(chunksOf(granted), chunksOf(secret)...)
+	missing := func() int {
+		t.Helper()
+		gone, err := client.Missing(t.Context(), asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(gone)
+	}
+	if n := missing(); n != len(asked) {
+		t.Errorf("before anything is granted %d of %d are told to be missing", n, len(asked))
+	}
+	revoke := fence.Grant(granted)
+	if n := missing(); n != len(chunksOf(secret)) {
+		t.Errorf("%d of %d are told to be missing", n, len(asked))
+	}
+	if _, err := Fetch(t.Context(), client, granted, filepath.Join(t.TempDir(), "x")); err != nil {
+		t.Errorf("what was granted cannot be fetched: %v", err)
+	}
+	for _, id := range chunksOf(secret) {
+		if _, err := client.Get(t.Context(), id); !errors.Is(err, ErrMissing) {
+			t.Errorf("a chunk of somebody else's tree gives %v", err)
+		}
+	}
+	if held, err := client.holdTree(t.Context(), mustParse(t, secret)); err != nil || held {
+		t.Errorf("a tree of somebody else is there: %v, %v", held, err)
+	}
+
+	// A tree of one's own that names somebody else's chunk tells nothing either.
+	tree, err := LoadTree(t.Context(), store, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree.Entries[0].Path = "guess"
+	text, err := encodeTree(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Put(t.Context(), IDOf(text), text); err != nil {
+		t.Fatal(err)
+	}
+	if held, err := client.holdTree(t.Context(), sumOf(text)); err != nil || held {
+		t.Errorf("a tree with a chunk of somebody else is whole: %v, %v", held, err)
+	}
+
+	// What comes from who asks may be asked about, also if it was there before.
+	write(t, filepath.Join(mine, "more"), noise(3, 100_000))
+	made, _, _, err := Push(t.Context(), mine, client, PushOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Fetch(t.Context(), client, made, filepath.Join(t.TempDir(), "y")); err != nil {
+		t.Errorf("what was pushed cannot be fetched: %v", err)
+	}
+	revoke()
+	if yes, err := fence.admits(t.Context(), []sum{mustParse(t, granted)}); err != nil || yes[0] {
+		t.Errorf("what is not granted any more may be asked about: %v, %v", yes, err)
+	}
+}
+
+func mustParse(t *testing.T, id ID) sum {
+	t.Helper()
+	s, err := parse(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestADepotTakesNoMoreThanItMay(t *testing.T) {
+	store := openStore(t, t.TempDir())
+	client := serve(t, Handler(store))
+	store.SetLimit(1 << 20)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "fits"), noise(1, 300_000))
+	if _, _, _, err := Push(t.Context(), dir, client, PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "large"), noise(2, 3<<20))
+	_, _, _, err := Push(t.Context(), dir, client, PushOptions{})
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "limits.depot") || strings.Contains(err.Error(), "\n\n") {
+		t.Errorf("more than it may take gives %v", err)
+	}
+	if !Troubled(err) {
+		t.Error("who brings results does not know that it may work later")
+	}
+	if used, err := store.diskBytes(); err != nil || used > 1<<20+64<<10 {
+		t.Errorf("it takes %d bytes: %v", used, err)
+	}
+	store.SetLimit(16 << 20)
+	if _, _, _, err := Push(t.Context(), dir, client, PushOptions{}); err != nil {
+		t.Errorf("with a higher limit: %v", err)
+	}
+}
