@@ -22,6 +22,7 @@ var rooms = []room{
 	{"internal/sched", nil,
 		"what decides imports nothing outside sched, so that it decides alike in the simulator and in the broker"},
 	{"internal/clock", nil, "the clock is used by everybody and knows nobody"},
+	{"internal/recordings", nil, "tests find recorded data by it, whatever they test"},
 	{"internal/depot", []string{"clock"}, "the depot keeps bytes and does not know whose"},
 	{"internal/format", []string{"sched"}, "a file format describes what people write, not what is done with it"},
 	{"internal/host", []string{"sched", "clock"}, "one machine's processes know nothing of jobs elsewhere"},

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -10,27 +9,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hpc/godwit/internal/recordings"
 	"github.com/godwit-hpc/godwit/internal/sched/flow"
 )
 
-// workflows are the shipped ones and a sample of the recorded ones, from
-// GODWIT_DATA or beside the module.
+// workflows are the shipped ones and a sample of the recorded ones.
 func workflows(t testing.TB, every int) []string {
 	t.Helper()
 	files, _ := filepath.Glob("../../examples/flows/*.json")
 	if len(files) == 0 {
 		t.Fatal("no workflows in examples/flows")
 	}
-	dir := os.Getenv("GODWIT_DATA")
-	if dir == "" {
-		dir = "../../../shared/data"
-	}
-	recorded, _ := filepath.Glob(filepath.Join(dir, "workflows", "*", "*.json.gz"))
-	if len(recorded) == 0 {
-		t.Logf("no recorded workflows in %s: only those of examples/flows are planned", dir)
-	}
-	for i := 0; i < len(recorded); i += every {
-		files = append(files, recorded[i])
+	if dir := recordings.OrGenerated(t, "workflows"); dir != "" {
+		list, _ := filepath.Glob(filepath.Join(dir, "*", "*.json.gz"))
+		for i := 0; i < len(list); i += every {
+			files = append(files, list[i])
+		}
 	}
 	return files
 }

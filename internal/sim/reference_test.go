@@ -2,32 +2,15 @@ package sim
 
 import (
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/swf"
+	"github.com/godwit-hpc/godwit/internal/recordings"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
 )
-
-// dataFile is a file of the real data, or nothing if it is not here. The data
-// are in $GODWIT_DATA, or in ../shared/data beside the module.
-func dataFile(tb testing.TB, path ...string) string {
-	tb.Helper()
-	dir := os.Getenv("GODWIT_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	file := filepath.Join(append([]string{dir}, path...)...)
-	if _, err := os.Stat(file); err != nil {
-		tb.Logf("%s is not here", filepath.Join(path...))
-		return ""
-	}
-	return file
-}
 
 func readTrace(tb testing.TB, file string) *swf.Trace {
 	tb.Helper()
@@ -45,11 +28,7 @@ func TestTheKTHTraceRunsAsPublished(t *testing.T) {
 		"KTH-SP2.EASY.swf.gz":             workload.UserEstimates,
 		"KTH-SP2.EASY-clairvoyant.swf.gz": workload.ExactEstimates,
 	} {
-		trace, reference := dataFile(t, "swf", "KTH-SP2-1996-2.pyss-filtered.swf.gz"), dataFile(t, "swf", "pyss_easy_reference", file)
-		if trace == "" || reference == "" {
-			t.Logf("%s: only the generated traces of the test below vouch for EASY", file)
-			continue
-		}
+		trace, reference := recordings.Path(t, "swf", "KTH-SP2-1996-2.pyss-filtered.swf.gz"), recordings.Path(t, "swf", "pyss_easy_reference", file)
 		want := map[int64]time.Duration{}
 		for _, r := range readTrace(t, reference).Records {
 			want[r.ID] = r.Wait

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/format/platform"
+	"github.com/godwit-hpc/godwit/internal/recordings"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sched/engine"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
@@ -103,10 +104,7 @@ func TestTransfersOverASimGridPlatformTakeTheirMaxMinShares(t *testing.T) {
 }
 
 func TestTransfersOverAPublishedSimGridPlatformTakeTheirMaxMinShares(t *testing.T) {
-	file := dataFile(t, "net", "simgrid-platforms", "data_center.xml")
-	if file == "" {
-		return // the platform of the test above is imported in the same way
-	}
+	file := recordings.Path(t, "net", "simgrid-platforms", "data_center.xml")
 	p, err := platform.Load(file)
 	if err != nil {
 		t.Fatal(err)

@@ -2,29 +2,18 @@ package calibration
 
 import (
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/experiment/loads"
+	"github.com/godwit-hpc/godwit/internal/recordings"
 )
-
-// records is the folder of the recorded loads: in $GODWIT_DATA, or in
-// ../shared/data beside the module.
-func records() string {
-	dir := os.Getenv("GODWIT_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	return filepath.Join(dir, "load")
-}
 
 // Spec 20 and its issue: on CPU-bound programs under changing load the median
 // error of the remaining time is below 10 % from one third of the run on, and
 // the 90 % bands hold in 87 to 93 %.
 func TestBandsHoldAsOftenAsTheySay(t *testing.T) {
 	for _, set := range []string{"choosing", "checking"} {
-		kinds, seed, missing := loads.Of(records(), set == "checking")
+		kinds, seed, missing := loads.Of(recordings.OrGenerated(t, "load"), set == "checking")
 		for _, err := range missing {
 			t.Logf("a generated load stands for a recorded one: %v", err)
 		}

@@ -7,13 +7,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/clock"
 	"github.com/godwit-hpc/godwit/internal/driver/local"
+	"github.com/godwit-hpc/godwit/internal/recordings"
 )
 
 // The test binary is also a spinner.
@@ -63,12 +63,9 @@ func TestARecordedUseIsTakenByAsManyAsItNeeds(t *testing.T) {
 }
 
 func TestLoadsForCheckingAreOthersThanThoseForChoosing(t *testing.T) {
-	dir := os.Getenv("GODWIT_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	choosing, a, missing := Of(filepath.Join(dir, "load"), false)
-	checking, b, _ := Of(filepath.Join(dir, "load"), true)
+	dir := recordings.OrGenerated(t, "load")
+	choosing, a, missing := Of(dir, false)
+	checking, b, _ := Of(dir, true)
 	if a == b || len(choosing) != len(checking) || len(choosing) != 5 {
 		t.Fatalf("seeds %d and %d, %d and %d kinds", a, b, len(choosing), len(checking))
 	}

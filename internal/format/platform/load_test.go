@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,21 +8,6 @@ import (
 
 	"github.com/godwit-hpc/godwit/internal/format/badinput"
 )
-
-// realData is the folder of the real platform files; a test that does not find
-// it says what it leaves out and goes on with testdata.
-func realData(t *testing.T) (string, bool) {
-	dir := os.Getenv("GODWIT_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	dir = filepath.Join(dir, "net", "simgrid-platforms")
-	if _, err := os.Stat(dir); err != nil {
-		t.Logf("left out: the platform files of SimGrid (set GODWIT_DATA): %v", err)
-		return "", false
-	}
-	return dir, true
-}
 
 func mustParse(t testing.TB, text string) *Platform {
 	t.Helper()

@@ -8,13 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwit-hpc/godwit/internal/recordings"
 )
 
 func TestTheFilesOfSimGridComeInWithAllTheirHostsAndLinks(t *testing.T) {
-	dir, ok := realData(t)
-	if !ok {
-		return
-	}
+	dir := recordings.Path(t, "net", "simgrid-platforms")
 	for _, want := range []struct {
 		file                          string
 		clusters, hosts, procs, links int
@@ -55,10 +54,7 @@ func TestTheFilesOfSimGridComeInWithAllTheirHostsAndLinks(t *testing.T) {
 }
 
 func TestRoutesOverTheFilesOfSimGrid(t *testing.T) {
-	dir, ok := realData(t)
-	if !ok {
-		return
-	}
+	dir := recordings.Path(t, "net", "simgrid-platforms")
 	load := func(file string) *Platform { return mustLoad(t, filepath.Join(dir, file+".xml")) }
 
 	// Three levels of zones, with Floyd over four cities in the middle.
@@ -115,10 +111,7 @@ func TestRoutesOverTheFilesOfSimGrid(t *testing.T) {
 }
 
 func TestRoutesOverTheTopologiesOfSimGrid(t *testing.T) {
-	dir, ok := realData(t)
-	if !ok {
-		return
-	}
+	dir := recordings.Path(t, "net", "simgrid-platforms")
 	// 3 × 2 × 2: node 11 is (2,1,1). From 0 the first step leads down round the
 	// end, over the link that node 2 owns.
 	p := mustLoad(t, filepath.Join(dir, "cluster_torus.xml"))

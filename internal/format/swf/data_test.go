@@ -3,36 +3,11 @@ package swf
 import (
 	"bytes"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
-
-// dataFolder is where the real traces are: $GODWIT_DATA, or ../shared/data
-// beside the module.
-func dataFolder(t testing.TB) string {
-	t.Helper()
-	if dir := os.Getenv("GODWIT_DATA"); dir != "" {
-		return dir
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(dir, "..", "shared", "data")
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = parent
-	}
-}
 
 // generated is a trace of n jobs as the writer puts it, for where the real
 // ones are not at hand.

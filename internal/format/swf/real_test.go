@@ -2,9 +2,10 @@ package swf
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/recordings"
 )
 
 func TestRealTracesAreReadWhole(t *testing.T) {
@@ -20,9 +21,8 @@ func TestRealTracesAreReadWhole(t *testing.T) {
 		"lublin_256.swf.gz":                       {10000, 10000, 256},
 		"pyss_easy_reference/KTH-SP2.EASY.swf.gz": {28481, 28481, 100},
 	} {
-		path := filepath.Join(dataFolder(t), "swf", filepath.FromSlash(name))
-		if _, err := os.Stat(path); err != nil {
-			t.Logf("%s is not here: read a generated trace instead", name)
+		path := recordings.OrGenerated(t, "swf", filepath.FromSlash(name))
+		if path == "" {
 			readsWhole(t, generated(t, 1000), 1000)
 			continue
 		}

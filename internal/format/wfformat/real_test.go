@@ -1,24 +1,16 @@
 package wfformat
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/recordings"
 )
 
-// data is the folder of recorded workflows: GODWIT_DATA, or beside the module.
-func data() string {
-	dir := os.Getenv("GODWIT_DATA")
-	if dir == "" {
-		dir = "../../../../shared/data"
-	}
-	return filepath.Join(dir, "workflows")
-}
-
 func TestEveryRecordedWorkflowIsRead(t *testing.T) {
-	files, _ := filepath.Glob(filepath.Join(data(), "*", "*.json.gz"))
+	files, _ := filepath.Glob(filepath.Join(recordings.Path(t, "workflows"), "*", "*.json.gz"))
 	if len(files) == 0 {
-		t.Log("no recorded workflows here: only the small ones of the other tests were read")
+		t.Error("no recorded workflow is there")
 	}
 	for _, f := range files {
 		w, err := Load(f)

@@ -105,9 +105,9 @@ func pooled(tb testing.TB, series [][]float64) Prior {
 	return Pool(tracks...)
 }
 
-// recordings are the recorded series, with generated ones in place of those
+// recordedSeries are the recorded series, with generated ones in place of those
 // that are not here.
-func recordings(tb testing.TB) []dataSet {
+func recordedSeries(tb testing.TB) []dataSet {
 	tb.Helper()
 	sets := append(bandwidths(tb), loads(tb)...)
 	if len(sets) < 5 {
@@ -119,7 +119,7 @@ func recordings(tb testing.TB) []dataSet {
 
 func TestForecastsAreHardlyWorseThanThoseOfTheBestMemberInHindsight(t *testing.T) {
 	good, inside, series, values := 0, 0, 0, 0
-	for _, s := range recordings(t) {
+	for _, s := range recordedSeries(t) {
 		r := judge(t, Config{Prior: known(t, s)}, s.judged)
 		n := len(s.judged)
 		t.Logf("%s: %d series; error over that of the best in hindsight: median %.3f, 95 of 100 below %.3f, %.1f %% below 1.05; within the 90 %% interval %.1f %% (below it %.1f %%)",
@@ -192,7 +192,7 @@ func ahead(tb testing.TB, c Config, values []float64, steps int) (inside, total 
 }
 
 func TestForecastsOfTheMeanOfSeveralValuesHoldWhatTheyPromise(t *testing.T) {
-	for _, s := range recordings(t) {
+	for _, s := range recordedSeries(t) {
 		every, prior := 1+len(s.judged)/100, known(t, s)
 		for _, steps := range []int{2, 4, 8, 16, 32} {
 			inside, total := 0, 0

@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/recordings"
 )
 
 // dataSet is series of one kind. Those for choosing the constants and what is
@@ -25,22 +27,6 @@ type dataSet struct {
 	name   string
 	tuning [][]float64
 	judged [][]float64
-}
-
-// dataFile is a file of the recorded data, or nothing if it is not here: in
-// $GODWIT_DATA, or in ../shared/data beside the module.
-func dataFile(tb testing.TB, path ...string) string {
-	tb.Helper()
-	dir := os.Getenv("GODWIT_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	file := filepath.Join(append([]string{dir}, path...)...)
-	if _, err := os.Stat(file); err != nil {
-		tb.Logf("left out: %s is not here", filepath.Join(path...))
-		return ""
-	}
-	return file
 }
 
 // unpacked calls f for each file in an archive of the recorded data.
@@ -93,7 +79,7 @@ func bandwidths(tb testing.TB) []dataSet {
 	tb.Helper()
 	sets := []dataSet{{name: "3G, Norway"}, {name: "Oboe"}, {name: "FCC, HSDPA"}}
 	folders := []string{"traces_3gp", "traces_oboe", "fcc_ori/cooked_traces"}
-	file := dataFile(tb, "net", "bwtraces", "bandwidth-timeseries-3gp-oboe-fcc.tar.xz")
+	file := recordings.OrGenerated(tb, "net", "bwtraces", "bandwidth-timeseries-3gp-oboe-fcc.tar.xz")
 	if file == "" {
 		return nil
 	}
@@ -138,7 +124,7 @@ func sortedKeys[V any](m map[string]V) []string {
 func loads(tb testing.TB) []dataSet {
 	tb.Helper()
 	var sets []dataSet
-	if file := dataFile(tb, "load", "planetlab-cpu-3days.tar.xz"); file != "" {
+	if file := recordings.OrGenerated(tb, "load", "planetlab-cpu-3days.tar.xz"); file != "" {
 		s := dataSet{name: "PlanetLab"}
 		unpacked(tb, file, func(name, text string) {
 			if strings.HasPrefix(name, "20110303/") {
@@ -151,7 +137,7 @@ func loads(tb testing.TB) []dataSet {
 			sets = append(sets, s)
 		}
 	}
-	if file := dataFile(tb, "load", "alibaba2018_day_1_machine_usage_day_1_grouped_10_seconds.csv.gz"); file != "" {
+	if file := recordings.OrGenerated(tb, "load", "alibaba2018_day_1_machine_usage_day_1_grouped_10_seconds.csv.gz"); file != "" {
 		sets = append(sets, alibaba(tb, file))
 	}
 	return sets

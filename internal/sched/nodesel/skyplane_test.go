@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/godwit-hpc/godwit/internal/recordings"
 )
 
 // regions is the throughput between 63 cloud regions, measured by the Skyplane
@@ -17,14 +18,13 @@ import (
 // data it is as many hosts with random bandwidths.
 func regions(t testing.TB) *Bandwidths {
 	t.Helper()
-	dir := os.Getenv("GODWIT_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	f, err := os.Open(filepath.Join(dir, "net", "skyplane", "throughput.csv.gz"))
-	if err != nil {
-		t.Logf("left out: the measured matrix (%v); on a generated one instead", err)
+	path := recordings.OrGenerated(t, "net", "skyplane", "throughput.csv.gz")
+	if path == "" {
 		return randomBandwidths(rand.New(rand.NewPCG(63, 63)), 63, 1, 0)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
 	}
 	defer f.Close()
 	z, err := gzip.NewReader(f)

@@ -3,12 +3,11 @@ package localq
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/swf"
+	"github.com/godwit-hpc/godwit/internal/recordings"
 )
 
 // published is a schedule of the KTH SP2 trace on 100 processors by pyss.
@@ -41,16 +40,15 @@ func (a agreement) String() string {
 // not here.
 func (p published) compare(t *testing.T, opts Options) (a agreement, ok bool) {
 	t.Helper()
-	folder := filepath.Join(dataFolder(t), "swf")
-	path := filepath.Join(folder, "pyss_easy_reference", p.file)
-	if _, err := os.Stat(path); err != nil {
+	path := recordings.OrGenerated(t, "swf", "pyss_easy_reference", p.file)
+	if path == "" {
 		return a, false
 	}
 	want, err := swf.ReadFile(path, swf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	input, err := swf.ReadFile(filepath.Join(folder, "KTH-SP2-1996-2.pyss-filtered.swf.gz"), swf.Options{})
+	input, err := swf.ReadFile(recordings.Path(t, "swf", "KTH-SP2-1996-2.pyss-filtered.swf.gz"), swf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

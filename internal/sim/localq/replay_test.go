@@ -3,13 +3,13 @@ package localq
 import (
 	"container/heap"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/godwit-hpc/godwit/internal/format/swf"
+	"github.com/godwit-hpc/godwit/internal/recordings"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 )
 
@@ -120,34 +120,11 @@ func workload(seed uint64, n, capacity int, load float64, exact bool) []traced {
 	return jobs
 }
 
-// dataFolder is where the real traces are: $GODWIT_DATA, or ../shared/data
-// beside the module.
-func dataFolder(t testing.TB) string {
-	t.Helper()
-	if dir := os.Getenv("GODWIT_DATA"); dir != "" {
-		return dir
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(dir, "..", "shared", "data")
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = parent
-	}
-}
-
 // readTrace is the usable jobs of a real trace, or nil if it is not here.
 func readTrace(t testing.TB, name string) []traced {
 	t.Helper()
-	path := filepath.Join(dataFolder(t), "swf", filepath.FromSlash(name))
-	if _, err := os.Stat(path); err != nil {
+	path := recordings.OrGenerated(t, "swf", filepath.FromSlash(name))
+	if path == "" {
 		return nil
 	}
 	trace, err := swf.ReadFile(path, swf.Options{})

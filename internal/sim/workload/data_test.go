@@ -1,26 +1,19 @@
 package workload_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/godwit-hpc/godwit/internal/format/swf"
+	"github.com/godwit-hpc/godwit/internal/recordings"
 	"github.com/godwit-hpc/godwit/internal/sched/core"
 	"github.com/godwit-hpc/godwit/internal/sim/workload"
 )
 
-// realTrace reads a trace from $GODWIT_DATA, or ../shared/data beside the
-// module; where it is not at hand a generated one takes its place.
+// realTrace reads a recorded trace; where it is not at hand a generated one takes its place.
 func realTrace(t testing.TB, name string) *swf.Trace {
 	t.Helper()
-	folder := os.Getenv("GODWIT_DATA")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	path := filepath.Join(folder, "swf", name)
-	if _, err := os.Stat(path); err != nil {
-		t.Logf("%s is not at hand: a generated trace takes its place (%v)", name, err)
+	path := recordings.OrGenerated(t, "swf", name)
+	if path == "" {
 		return generated(20_000)
 	}
 	trace, err := swf.ReadFile(path, swf.Options{})
