@@ -354,6 +354,9 @@ func (b *Broker) pendingByUnique(ctx context.Context, ref string) (found core.Jo
 	err = b.ask(ctx, func(t *turn) {
 		list = t.snapshotPending(func(a *array) bool { return b.sees(ctx, &a.Template) })
 	})
+	if err != nil {
+		return 0, err
+	}
 	several := false
 	for i := range list {
 		a := &list[i].array
@@ -367,7 +370,7 @@ func (b *Broker) pendingByUnique(ctx context.Context, ref string) (found core.Jo
 	if several {
 		return 0, store.ErrManyJobs
 	}
-	return found, err
+	return found, nil
 }
 
 // isSplit reports whether an array is taken in a few elements at a time. Where each

@@ -222,7 +222,8 @@ func (b *Broker) tell(f func(*turn)) bool {
 	}
 }
 
-// ask hands a function to the loop and waits until what it did is durable.
+// ask hands a function to the loop and waits until what it did is durable. After an error
+// the function may still run: what it sets must not be looked at then.
 func (b *Broker) ask(ctx context.Context, f func(*turn)) error {
 	done := make(chan struct{})
 	if !b.tell(func(t *turn) { f(t); t.after(func() { close(done) }) }) {

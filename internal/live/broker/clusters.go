@@ -196,7 +196,10 @@ func (b *Broker) JobsAt(ctx context.Context) (map[string]int, error) {
 			}
 		}
 	})
-	return count, err
+	if err != nil {
+		return nil, err
+	}
+	return count, nil
 }
 
 // tidyCluster closes a cluster that was removed once no job is left there, and

@@ -169,7 +169,7 @@ func (b *Broker) catchUp(ctx context.Context, spec *jobfile.Job, work string, wa
 			})
 		}
 	}) != nil {
-		return work, over
+		return work, 0
 	}
 	if work == "" || b.opt.Depot == nil {
 		return work, over

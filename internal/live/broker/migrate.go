@@ -54,8 +54,10 @@ func (b *Broker) Migrate(ctx context.Context, ref, to string) (string, error) {
 		verdict, refused = j.verdict, refusal(j, to, from, allowed)
 	})
 	switch {
-	case err != nil || refused != nil:
-		return "", first(err, refused)
+	case err != nil:
+		return "", err
+	case refused != nil:
+		return "", refused
 	case held:
 		return fmt.Sprintf("%s will wait for %s", j.shortName(), to), nil
 	case !ran:
@@ -67,15 +69,6 @@ func (b *Broker) Migrate(ctx context.Context, ref, to string) (string, error) {
 		return text, nil
 	}
 	return b.untilMoved(ctx, j, from, to, epoch, began)
-}
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // untilMoved waits until a job that was told to move runs again, and says where

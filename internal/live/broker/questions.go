@@ -111,13 +111,17 @@ func (b *Broker) find(ctx context.Context, ref string) (*job, *View, error) {
 
 // liveJob is a job that has not been forgotten; nil if there is none. An element of an
 // array that has no record gets one.
-func (b *Broker) liveJob(ctx context.Context, id core.JobID) (live *job, err error) {
-	err = b.ask(ctx, func(t *turn) {
+func (b *Broker) liveJob(ctx context.Context, id core.JobID) (*job, error) {
+	var live *job
+	err := b.ask(ctx, func(t *turn) {
 		if live = b.jobs[id]; live == nil {
 			live = t.elementOf(ctx, id)
 		}
 	})
-	return live, err
+	if err != nil {
+		return nil, err
+	}
+	return live, nil
 }
 
 // pendingElement finds an element of an array that has no record by its unique id, and

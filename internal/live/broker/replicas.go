@@ -278,5 +278,8 @@ func (b *Broker) stagedRoots(ctx context.Context) ([]string, error) {
 			}
 		}
 	})
-	return roots, err
+	if err != nil {
+		return nil, err
+	}
+	return roots, nil
 }

@@ -46,8 +46,8 @@ func (b *Broker) stage(ctx context.Context, j *job, id uint64, c core.Command) {
 			inputs = slices.Clone(j.rec.Inputs)
 		}
 	})
-	for i := range inputs {
-		if err == nil && !b.inPlace(&inputs[i], cl) {
+	for i := 0; err == nil && i < len(inputs); i++ {
+		if !b.inPlace(&inputs[i], cl) {
 			err = b.bring(ctx, j, &wantedInput{Input: &inputs[i], doubtful: b.heal(ctx, &inputs[i], c.Epoch)}, cl)
 		}
 	}

@@ -98,10 +98,13 @@ type figures struct {
 	wrong   []string
 	answers []time.Duration
 	memory  int64
+
+	quarterly [4]int64 // memory
 }
 
 // watchMemory notes the most that the broker has resident, until it is told to end.
 func (b *shared) watchMemory(f *figures, done <-chan struct{}) {
+	began := time.Now()
 	for {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.broker.Process.Pid))
 		if err != nil {
@@ -111,6 +114,8 @@ func (b *shared) watchMemory(f *figures, done <-chan struct{}) {
 			if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "VmRSS:" {
 				kib, _ := strconv.ParseInt(fields[1], 10, 64)
 				f.memory = max(f.memory, kib<<10)
+				q := &f.quarterly[min(3, int(4*time.Since(began)/attackTime()))]
+				*q = max(*q, kib<<10)
 			}
 		}
 		select {
@@ -248,6 +253,11 @@ func (f *figures) report(t *testing.T, times, said string, jobs int) {
 			continue
 		}
 		f.answers = append(f.answers, time.Duration(us)*time.Microsecond)
+	}
+	for q := range 4 { // does it get slower, or larger, with time?
+		if part := f.answers[q*len(f.answers)/4 : (q+1)*len(f.answers)/4]; len(part) > 0 {
+			t.Logf("quarter %d: slowest answer %v, memory at most %d MB", q+1, slices.Max(part), f.quarterly[q]>>20)
+		}
 	}
 	slices.Sort(f.answers)
 	if len(f.answers) == 0 {
