@@ -54,6 +54,11 @@ func TestTheUserIsToldOfABrokerThatIsStopped(t *testing.T) {
 	if err := broker.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	for begin := time.Now(); !isStopped(broker.Process.Pid); time.Sleep(time.Millisecond) { // a signal may take its time
+		if time.Since(begin) > time.Minute {
+			t.Fatal("it is not stopped")
+		}
+	}
 	answer := make(chan error, 1)
 	go func() {
 		_, err := c.Ping(context.Background())
